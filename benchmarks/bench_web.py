@@ -30,7 +30,7 @@ from openassay.fetch.robots import Robots
 from openassay.fetch.web_pages import PageFetcher, WebPages
 from openassay.protocols import PageResult
 from openassay.settings import HarvestSettings
-from openassay.storage.cache import NullCache
+from openassay.storage.cache import LruCache
 from tests.fakes.http_server import ServerConnection
 from tests.fakes.web import FakeWeb, WebVisit, build_reply
 
@@ -96,7 +96,7 @@ async def from_web(
         addresses = serve(web, bodies, hosts, log)
         robots = Robots(client, settings.user_agent)
         visits = PageFetcher(settings, client=client, robots=robots)
-        pages = WebPages(settings, fetcher=visits, cache=NullCache(), pool=workshop)
+        pages = WebPages(settings, fetcher=visits, cache=LruCache(0), pool=workshop)
         began = time.perf_counter()
         found = await asyncio.gather(*map(pages.read, addresses))
         wall = time.perf_counter() - began

@@ -51,8 +51,7 @@ from openassay.search.registry import SourceContext, build_source, check_names, 
 from openassay.settings import Settings
 from openassay.storage.admin import DATABASE_FILE as DATABASE
 from openassay.storage.admin import database_address, transfer_to_postgres
-from openassay.storage.artifacts import SqlArtifacts, SqlPins
-from openassay.storage.cache import CacheLayer, NullCache
+from openassay.storage.cache import CacheLayer, LruCache
 from openassay.storage.database import Database
 from openassay.storage.documents import SqlDocuments
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
@@ -65,7 +64,7 @@ from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows, Seals
 from openassay.storage.shared_services import SharedServices, open_shared_services
 from openassay.storage.sqlite import SqliteDatabase
-from openassay.storage.threads import SqlThreads
+from openassay.storage.threads import SqlArtifacts, SqlPins, SqlThreads
 from openassay.storage.uploads import (
     DatabaseFileStore,
     FileStore,
@@ -435,7 +434,7 @@ async def open_pages(settings: Settings, cache: Cache | None = None) -> AsyncIte
         pages = WebPages(
             options,
             fetcher=PageFetcher(options, client=client, robots=robots),
-            cache=cache or NullCache(),
+            cache=cache or LruCache(0),
             render=render,
         )
         try:
@@ -511,11 +510,9 @@ async def copy_to_postgres(settings: Settings, folder: Path) -> int:
         return await asyncio.to_thread(transfer_to_postgres, source, target, files, await load_memories(folder / FILE))
 
 
-async def reseal_storage(settings: Settings, *, encrypt: bool, trust_unsealed: bool = False) -> int:
+async def reseal_storage(settings: Settings, *, encrypt: bool) -> int:
     """Write everything anew with the key of the settings, or without one; how many rows. The key before it, if there
-    was one, is OPENASSAY_STORAGE_KEY_BEFORE. Nothing may be at work meanwhile. Rows without seals are taken for
-    what was
-    written only if they are to be trusted."""
+    was one, is OPENASSAY_STORAGE_KEY_BEFORE. Nothing may be at work meanwhile."""
     key, before = settings.keys.openassay_storage_key, settings.keys.openassay_storage_key_before
     async with AsyncExitStack() as stack:
         folder = open_data_dir(settings, stack)
@@ -532,7 +529,7 @@ async def reseal_storage(settings: Settings, *, encrypt: bool, trust_unsealed: b
             )
         new = Seals(key.get_secret_value() if key else None, encrypt=encrypt)
         _refuse_while_running(Rows(database, old), locks)
-        count = await asyncio.to_thread(reseal, database, old, new, trust_unsealed=trust_unsealed)
+        count = await asyncio.to_thread(reseal, database, old, new)
         await open_journal(settings, Rows(database, new), folder).rewrite_all()
         return count
 

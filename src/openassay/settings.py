@@ -232,7 +232,7 @@ class HarvestSettings(SettingsSection):
 
 
 class CacheSettings(SettingsSection):
-    backend: Literal["sqlite", "redis", "postgres", "memory"] = "sqlite"  # redis: at REDIS_URL
+    backend: Literal["sqlite", "redis", "memory"] = "sqlite"  # redis: at REDIS_URL
     memory_mb: float = Field(default=32.0, gt=0)  # the part kept in the process
     disk_mb: float = Field(default=500.0, gt=0)
 

@@ -5,11 +5,10 @@ import asyncio
 import pytest
 
 from openassay.errors import NotFoundError, UsageError
-from openassay.storage import artifacts as module
-from openassay.storage.artifacts import ArtifactDraft, SqlArtifacts
+from openassay.storage import threads as module
 from openassay.storage.database import Database
 from openassay.storage.rows import Rows
-from openassay.storage.threads import SqlThreads
+from openassay.storage.threads import ArtifactDraft, SqlArtifacts, SqlThreads
 from tests.contract.conftest import with_threads
 
 MADE = ArtifactDraft("report", "markdown", "Report", "made")

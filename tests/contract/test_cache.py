@@ -17,25 +17,22 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from openassay.errors import ConfigurationError
-from openassay.protocols import Cache, RateDecision, TokenBucket
+from openassay.protocols import Cache
 from openassay.settings import CacheSettings
 from openassay.storage import cache as cache_module
 from openassay.storage.cache import (
     FILE,
     TOUCH_SECONDS,
     CacheLayer,
-    CompressionLayer,
     LruCache,
-    PostgresCache,
     RedisCache,
     SqliteCache,
     TwoLevelCache,
     open_cache,
 )
-from openassay.storage.connections import REST_SECONDS, PostgresLink, RedisLink, ServerLinks
-from openassay.storage.rate_limits import PostgresRates
+from openassay.storage.connections import REST_SECONDS, RedisLink, ServerLinks, redis_key
 from openassay.testing import MemoryCache
-from tests.conftest import PostgresServer, ValkeyServer
+from tests.conftest import ValkeyServer
 
 pytestmark = pytest.mark.requirement("W-14")
 
@@ -64,7 +61,7 @@ def notices() -> Notices:
 
 # Every cache ------------------------------------------------------------------------------------------
 
-KINDS = ["fake", "lru", "sqlite", "redis", "postgres", "lru over sqlite", "lru over redis", "lru over postgres"]
+KINDS = ["fake", "lru", "sqlite", "redis", "lru over sqlite", "lru over redis"]
 
 
 @pytest.fixture(params=KINDS)
@@ -83,18 +80,15 @@ async def cache(request: pytest.FixtureRequest, tmp_path: Path, notices: Notices
 @asynccontextmanager
 async def links(request: pytest.FixtureRequest, name: str, notices: Notices) -> AsyncIterator[ServerLinks]:
     url = request.getfixturevalue("valkey").url if "redis" in name else None
-    address = request.getfixturevalue("postgres_address") if "postgres" in name else None
-    server = ServerLinks(url, address, notices)
+    server = ServerLinks(url, None, notices)
     yield server
     await server.close()
 
 
 async def made(name: str, folder: Path, notices: Notices, links: ServerLinks) -> CacheLayer:
-    if "postgres" in name:
-        return CompressionLayer(PostgresCache(links.postgres("here"), ROOM))
     if "redis" in name:
         await links.redis("here").client.flushdb()
-        return CompressionLayer(RedisCache(links.redis("here")))
+        return RedisCache(links.redis("here"))
     return SqliteCache(folder / FILE, ROOM, notices)
 
 
@@ -308,61 +302,6 @@ async def test_what_has_expired_leaves_the_file_when_somebody_has_time(tmp_path:
     await cache.close()
 
 
-# In the database --------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-async def test_the_database_holds_no_more_than_its_limit(postgres_address: str, notices: Notices) -> None:
-    """Those used longest ago leave first, and no more than must."""
-    link = PostgresLink(postgres_address, notices)
-    cache = PostgresCache(link, MB)
-    async with await link.session() as own:
-        for number in range(12):
-            await cache.put(f"k{number}", os.urandom(90_000), seconds=1e6)
-            await own.execute("UPDATE cache_entries SET used = used - interval '2 minutes'")
-            if number == 5:
-                assert await cache.get("k0"), "which notes that it was used"
-        assert await cache.prune() >= 0
-        [(size,)] = await (await own.execute("SELECT sum(length(value))::int8 FROM cache_entries")).fetchall()
-    left = [number for number in range(12) if await cache.get(f"k{number}")]
-    assert 800_000 <= size <= MB
-    assert {0, 10, 11} <= set(left)
-    assert 1 not in left
-    await link.close()
-    assert notices == []
-
-
-async def test_what_has_expired_leaves_the_database(postgres_address: str, notices: Notices) -> None:
-    link = PostgresLink(postgres_address, notices)
-    cache = PostgresCache(link, MB)
-    for number in range(30):
-        await cache.put(f"k{number}", b"x", seconds=0.05)
-        await cache.count(f"c{number}", seconds=0.05)
-    await cache.put("kept", b"x", seconds=100)
-    await asyncio.sleep(0.1)
-    assert await cache.prune() == 60
-    assert await cache.prune() == 0
-    assert await cache.get("kept") == b"x"
-    await link.close()
-
-
-@pytest.mark.slow
-async def test_several_who_prune_at_once_are_in_nobodys_way(postgres_address: str, notices: Notices) -> None:
-    links = [PostgresLink(postgres_address, notices) for _ in range(3)]
-    caches = [PostgresCache(link, MB) for link in links]
-
-    async def work(number: int) -> None:
-        cache = caches[number % 3]
-        await cache.put(f"k{number % 50}", os.urandom(30_000), seconds=[0.01, 60][number % 2])
-        await cache.get(f"k{number % 7}")
-        await cache.prune()
-
-    await asyncio.gather(*(work(number) for number in range(120)))
-    for link in links:
-        await link.close()
-    assert notices == []
-
-
 # Layers -----------------------------------------------------------------------------------------------
 
 
@@ -570,65 +509,21 @@ async def test_a_server_that_stops_in_the_middle_of_a_call(
     await cache.close()
 
 
-@pytest.mark.slow
-async def test_a_database_that_restarts_is_a_miss_one_notice_and_used_again(
-    postgres_server: PostgresServer, postgres_address: str, notices: Notices
-) -> None:
-    link = PostgresLink(postgres_address, notices, rest=0.2)
-    cache = PostgresCache(link, MB)
-    both = TwoLevelCache(LruCache(MB), cache)
-    await both.put("k", b"v", seconds=600)
-    assert await cache.get("k") == b"v"
-    await asyncio.to_thread(postgres_server.stop)
-    try:
-        for _ in range(2):
-            assert await cache.get("k") is None
-            assert await both.get("k") == b"v"
-        assert [await both.count("n", seconds=60) for _ in range(2)] == [1, 2]
-    finally:
-        await asyncio.to_thread(postgres_server.start)
-    assert len(notices) == 1
-    assert "cannot be reached" in notices[0] or "in time" in notices[0]
-    async with asyncio.timeout(60):
-        while await cache.get("k") != b"v":  # noqa: ASYNC110  # it rests a little first
-            await asyncio.sleep(0.1)
-    assert len(notices) == 1
-    await link.close()
-
-
-async def test_a_table_that_is_not_there_is_told_once_and_only_of_caches(
-    postgres_address: str, notices: Notices
-) -> None:
-    link = PostgresLink(postgres_address, notices, rest=0.2)
-    async with await link.session() as own:
-        await own.execute(b"DROP TABLE cache_entries")
-    cache = PostgresCache(link, MB)
-    for _ in range(3):
-        assert await cache.get("k") is None
-    assert len(notices) == 1
-    assert "caches" in notices[0]
-    assert await PostgresRates(link).try_acquire("n", TokenBucket(2, 1)) == RateDecision(1.0)
-    assert len(notices) == 1, "the rates go on"
-    await link.close()
-
-
-@pytest.mark.parametrize("packed", [b"", b"\1", b"\1not zstandard", b"\2of another kind", b'{"text": "before"}'])
-async def test_what_was_not_packed_here_is_a_miss(packed: bytes) -> None:
-    below = LruCache(MB)
-    cache = CompressionLayer(below)
-    await below.put("k", packed, seconds=60)
+@pytest.mark.parametrize("packed", [b"", b"(", b"\1not zstandard", b"\2of another kind", b'{"text": "before"}'])
+async def test_what_was_not_packed_here_is_a_miss(packed: bytes, valkey: ValkeyServer, over_redis: OverRedis) -> None:
+    cache = over_redis(valkey.url)
+    await cache._link.client.set(redis_key("value", "k"), packed, px=60_000)
     assert await cache.get("k") is None
 
 
-async def test_packing_makes_text_smaller_and_nothing_larger() -> None:
-    below = LruCache(100 * MB)
-    cache = CompressionLayer(below)
+async def test_packing_makes_text_smaller_and_nothing_larger(valkey: ValkeyServer, over_redis: OverRedis) -> None:
+    cache = over_redis(valkey.url)
     for name, value in {"text": b"much of the same " * 40_000, "noise": os.urandom(300_000), "few": b"abc"}.items():
         await cache.put(name, value, seconds=60)
         assert await cache.get(name) == value
-        stored = await below.get(name)
+        stored = await cache._link.client.get(redis_key("value", name))
         assert stored is not None
-        assert len(stored) <= (len(value) / 100 if name == "text" else len(value) + 1)
+        assert len(stored) <= (len(value) / 100 if name == "text" else len(value) + 30)
 
 
 @pytest.mark.parametrize("url", ["redis://:{secret}@127.0.0.1:{port}/0", "redis://127.0.0.1:{port}/0"])
@@ -689,12 +584,6 @@ def test_redis_needs_an_address(tmp_path: Path, notices: Notices) -> None:
     with pytest.raises(ConfigurationError, match="REDIS_URL") as caught:
         open_cache(CacheSettings(backend="redis"), tmp_path, ServerLinks(None, None, notices), notices)
     assert "REDIS_URL" in caught.value.help
-
-
-def test_postgres_needs_a_database(tmp_path: Path, notices: Notices) -> None:
-    with pytest.raises(ConfigurationError, match="not PostgreSQL") as caught:
-        open_cache(CacheSettings(backend="postgres"), tmp_path, ServerLinks(None, None, notices), notices)
-    assert "persistence.backend" in caught.value.help
 
 
 @pytest.mark.parametrize("url", ["http://:s3cret@host", "redis://user:s3cret@host:s3cret/0", "s3cret", ""])

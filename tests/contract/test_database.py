@@ -409,7 +409,7 @@ def test_many_may_open_a_new_database_at_once(empty: str) -> None:
 @pytest.mark.slow
 def test_a_database_can_be_looked_at_without_being_changed(empty: str) -> None:
     with PostgresDatabase(empty, migrate=False) as database:
-        assert [migration.name for migration in postgres.pending_migrations(database)] == KNOWN
+        assert [migration.name for migration in database.pending_migrations()] == KNOWN
     assert tables(empty) == set()
 
 

@@ -30,9 +30,8 @@ from openassay.models.thread import ResearchOptions, Review, Run, StopRequest, T
 from openassay.protocols import Lease
 from openassay.storage.database import ALL_TABLES
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
-from openassay.storage.fences import fence
 from openassay.storage.ledger import SqlLedger
-from openassay.storage.locks import Leases
+from openassay.storage.locks import Leases, fence
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows
 from openassay.storage.threads import SqlThreads

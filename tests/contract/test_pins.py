@@ -3,9 +3,8 @@
 import pytest
 
 from openassay.errors import NotFoundError
-from openassay.storage.artifacts import SqlPins
 from openassay.storage.rows import Rows
-from openassay.storage.threads import delete_thread
+from openassay.storage.threads import SqlPins, delete_thread
 from tests.contract.conftest import with_threads
 
 A, B = "a" * 64, "b" * 64

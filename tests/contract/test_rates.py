@@ -19,9 +19,9 @@ from openassay.models.evidence import ProviderTerms
 from openassay.protocols import RateDecision, RateLimiter, TokenBucket
 from openassay.search.http import ProviderClient, ProviderLimiter, RetryPolicy
 from openassay.settings import load
-from openassay.storage import rate_limits as here
+from openassay.storage import shared_services as here
 from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
-from openassay.storage.rate_limits import PostgresRates, ProcessRates, RedisRates
+from openassay.storage.shared_services import PostgresRates, ProcessRates, RedisRates
 from tests.conftest import PostgresServer, ValkeyServer
 
 pytestmark = pytest.mark.requirement("W-15")
@@ -216,9 +216,9 @@ import asyncio, sys
 from pydantic import SecretStr
 from openassay.protocols import TokenBucket
 from openassay.storage.connections import PostgresLink
-from openassay.storage.rate_limits import PostgresRates
+from openassay.storage.shared_services import PostgresRates
 from openassay.storage.connections import RedisLink
-from openassay.storage.rate_limits import RedisRates
+from openassay.storage.shared_services import RedisRates
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)

@@ -1,10 +1,6 @@
 """How a database comes to be sealed, and how its key is changed."""
 
-import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +17,6 @@ from openassay.storage.database import (
     RUNS,
     THREADS,
     Database,
-    Schema,
 )
 from openassay.storage.integrity import DatabaseSealSettings, ensure_seals, read_seal_settings, reseal
 from openassay.storage.rows import Rows, Seals
@@ -157,67 +152,24 @@ def test_many_may_open_a_new_database_at_once(any_database: Database) -> None:
     assert read_seal_settings(any_database) == DatabaseSealSettings(Seals(KEY).key_id, False)
 
 
-# From before there were seals -------------------------------------------------------------------------
+# Without seals ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    """A database that an OpenAssay without seals has written, opened by this one."""
-    folder = tmp_path / "migrations"
-    folder.mkdir()
-    for migration in sorted(Path(str(files("openassay.storage") / "migrations" / "main")).glob("*.sql"))[:5]:
-        shutil.copy(migration, folder)
-    with SqliteDatabase(tmp_path / "old.db", Schema(folder, "")) as database:
-        for statement in OLD_ROWS:
-            execute(database, statement)
-    with SqliteDatabase(tmp_path / "old.db") as database:
-        yield database
-
-
-OLD_ROWS = (
-    "INSERT INTO threads VALUES ('t', 'Kilns', '1', '2', NULL), ('u', 'Kettles', '1', '1', 'fast')",
-    "INSERT INTO runs VALUES ('r', 't', 'How hot?', 'done', 'done', '1', '2', '{}', '{}', NULL)",
-    "INSERT INTO events VALUES ('r', 1, '1', 'started', '', NULL, '{}'), ('r', 2, '2', 'done', '', 1, '{}')",
-    "INSERT INTO documents VALUES ('h', '{}', 'A kiln is hot.')",
-    "INSERT INTO accounts (run, cap_micros, cap_tokens, cap_requests, finish_share) VALUES ('r', 9, 9, 9, 0.25)",
-    "INSERT INTO calls (key, run, time, expires, step, task, provider, model, research, state, micros, tokens, answer)"
-    " VALUES ('r:a', 'r', '1', 2.0, '', '', '', '', 1, 'settled', 7, 8, 'hot')",
-    "INSERT INTO reviews VALUES ('q', 't', 'r', 'plan', 'Go on?', '1', NULL, '', '2', 'yes', 'me')",
-)
-
-
-def test_rows_from_before_there_were_seals_are_sealed_once(
-    old: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_BATCH", 1)  # as if there were more than fit into memory
-    rows = Rows(old)
-    with pytest.raises(IntegrityError):
-        rows.read(THREADS)
+@pytest.mark.parametrize("way", ["plain", "keyed", "encrypted"])
+def test_rows_without_seals_are_refused(any_database: Database, way: str) -> None:
+    """Anybody who can write to a database can remove its seals."""
+    rows = Rows(any_database)
     ensure_seals(rows)
-    found = content(rows)
-    assert {name: len(held) for name, held in found.items() if held} == {
-        "threads": 2, "runs": 1, "reviews": 1, "events": 2, "accounts": 1, "calls": 1, "documents": 1,
-    }  # fmt: skip
-    assert found["runs"][0]["question"] == "How hot?"
-    assert found["calls"][0]["answer"] == "hot"
-    assert rows.heads.list_scopes() == [("ledger", "r"), ("run", "r"), ("thread", "t"), ("thread", "u")]
-    execute(old, "UPDATE documents SET seal = ''")
-    ensure_seals(rows)
-    with pytest.raises(IntegrityError, match="row documents h"):
-        rows.read(DOCUMENTS)
-
-
-def test_rows_from_before_there_were_seals_get_a_key_only_by_reseal(old: SqliteDatabase) -> None:
-    keyed = Rows(old, Seals(KEY, encrypt=True))
-    with pytest.raises(ConfigurationError, match="rows without seals") as caught:
-        ensure_seals(keyed)
-    assert "openassay admin seal --trust-unsealed" in caught.value.help
-    assert read_seal_settings(old) is None
-    with pytest.raises(ConfigurationError, match="rows without seals"):
-        reseal(old, Seals(), keyed.seals)
-    assert reseal(old, Seals(), keyed.seals, trust_unsealed=True) == 9
-    ensure_seals(keyed)
-    assert content(keyed)["runs"][0]["question"] == "How hot?"
+    fill(rows)
+    for name in ("meta", "heads"):
+        execute(any_database, f"DELETE FROM {name}")  # noqa: S608
+    for table in ALL_TABLES:
+        execute(any_database, f"UPDATE {table.name} SET seal = ''")  # noqa: S608
+    with pytest.raises(IntegrityError, match="row meta sealing is missing"):
+        ensure_seals(Rows(any_database, WAYS[way]))
+    with pytest.raises(IntegrityError, match="row meta sealing is missing"):
+        reseal(any_database, Seals(), WAYS[way])
+    assert read_seal_settings(any_database) is None
 
 
 # Another key ------------------------------------------------------------------------------------------

@@ -13,10 +13,16 @@ from pydantic import SecretStr
 from openassay.errors import ConfigurationError
 from openassay.protocols import Signals
 from openassay.settings import load
-from openassay.storage import signals as settings
+from openassay.storage import shared_services as settings
 from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
-from openassay.storage.shared_services import open_shared_services
-from openassay.storage.signals import MAX_MESSAGE_BYTES, PostgresSignals, ProcessSignals, RedisSignals, ServerSignals
+from openassay.storage.shared_services import (
+    MAX_MESSAGE_BYTES,
+    PostgresSignals,
+    ProcessSignals,
+    RedisSignals,
+    ServerSignals,
+    open_shared_services,
+)
 from tests.conftest import PostgresServer, ValkeyServer
 from tests.growth import LINEAR, growth
 
@@ -156,9 +162,9 @@ RINGING = """
 import asyncio, sys
 from pydantic import SecretStr
 from openassay.storage.connections import PostgresLink
-from openassay.storage.signals import PostgresSignals
+from openassay.storage.shared_services import PostgresSignals
 from openassay.storage.connections import RedisLink
-from openassay.storage.signals import RedisSignals
+from openassay.storage.shared_services import RedisSignals
 
 async def main(place):
     link = RedisLink(SecretStr(place), sys.exit) if place.startswith("redis") else PostgresLink(place, sys.exit)
@@ -311,7 +317,7 @@ async def test_a_server_that_stops_answering_is_noticed(
     """Its connections stay open and nothing comes any more."""
     for name, seconds in {"QUIET_SECONDS": 0.2, "RECONNECT_SECONDS": 0.1}.items():
         monkeypatch.setattr(settings, name, seconds)
-    monkeypatch.setattr("openassay.storage.signals.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("openassay.storage.shared_services.ANSWER_SECONDS", 0.5)
     server = own_valkey()
     async with joining("redis", server.url.get_secret_value(), notices) as join:
         here = join()

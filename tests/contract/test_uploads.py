@@ -15,7 +15,7 @@ import pytest
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
 from openassay.models.user import Upload
 from openassay.storage.database import CHUNKS
-from openassay.storage.integrity import SqlIntegrity, reseal
+from openassay.storage.integrity import SqlIntegrity, ensure_seals, reseal
 from openassay.storage.rows import Rows, Seals
 from openassay.storage.uploads import (
     ABANDON_SECONDS,
@@ -383,6 +383,7 @@ async def test_a_disk_that_takes_no_copy_is_told(
 
 async def test_bytes_are_encrypted_and_sealed_anew(postgres_database: Any, tmp_path: Path) -> None:
     plain, keyed = Rows(postgres_database), Rows(postgres_database, Seals(KEY, encrypt=True))
+    ensure_seals(plain)
     uploads = SqlUploads(plain, DatabaseFileStore(plain, tmp_path / "a"))
     [upload] = await give(uploads, "ann", ("a.txt", "a secret"))
     assert stored(plain) == b"a secret"

@@ -115,9 +115,10 @@ class MemoryLedger:
 
     async def settle(self, key: str, charge: Charge) -> None:
         line = self._latest_entry(key, "settled", "sent", "lost")
-        booking = book_charge(charge, Amounts(line.call.micros, line.tokens, 1))._asdict()
+        booking = book_charge(charge, line.call.micros, line.tokens)
         line.tokens = booking.pop("tokens")
-        line.update(state="settled", **booking, seconds=charge.seconds, error=BILLED if line.answer is None else "")
+        error, confirmed = BILLED if line.answer is None else "", bool(booking.pop("confirmed"))
+        line.update(state="settled", **booking, confirmed=confirmed, seconds=charge.seconds, error=error)
 
     async def release(self, key: str, error: str) -> None:
         line = self._latest_entry(key, "released", "reserved", "sent", "lost", "void")

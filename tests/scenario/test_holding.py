@@ -24,8 +24,7 @@ from openassay.models.plan import Depth
 from openassay.models.thread import ResearchOptions, Run, StopRequest
 from openassay.protocols import Lease
 from openassay.settings import load
-from openassay.storage.fences import lease_error
-from openassay.storage.locks import FileLocks
+from openassay.storage.locks import FileLocks, lease_error
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION
 

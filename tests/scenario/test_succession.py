@@ -18,7 +18,7 @@ from openassay.models.event import RunStatus
 from openassay.models.plan import Depth
 from openassay.models.thread import ResearchOptions, Run
 from openassay.settings import Settings, load
-from openassay.storage import fences
+from openassay.storage import locks
 from openassay.storage.database import ALL_TABLES, DOCUMENTS, Connection
 from openassay.testing import FakeSource
 from tests.scenario.checking import check_report
@@ -82,16 +82,16 @@ async def quiet(engine: Engine, run: Run) -> None:
 async def test_everything_a_run_writes_stands_behind_its_fence(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, open_ones, kinds = fences.check, list[str](), set[str]()
+    real, open_ones, kinds = locks.check_fence, list[str](), set[str]()
 
     def look(connection: Connection, scope: str) -> None:
         kind = scope.partition(":")[0]
         kinds.add(kind)
-        if kind in ("thread", "run", "ledger") and not fences._tokens.get():
+        if kind in ("thread", "run", "ledger") and not locks._tokens.get():
             open_ones.append(scope)
         real(connection, scope)
 
-    monkeypatch.setattr(fences, "check", look)
+    monkeypatch.setattr("openassay.storage.rows.check_fence", look)
     async with running(on_postgres(tmp_path, postgres_address)) as engine:
         run = await engine.start(QUESTION, QUICK)
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE

@@ -361,9 +361,7 @@ def test_what_was_altered_is_not_sealed_anew(
 
 @pytest.mark.slow
 @pytest.mark.requirement("C-15")
-def test_what_has_no_seals_is_sealed_only_where_somebody_trusts_it(
-    typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_has_no_seals_is_refused(typed: Typed, thread: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever removes all seals must not have edits signed by the advice that the error gives."""
     for name in ("meta", "heads"):
         rows(data, f"DELETE FROM {name}")  # noqa: S608
@@ -372,9 +370,5 @@ def test_what_has_no_seals_is_sealed_only_where_somebody_trusts_it(
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY)
 
     for command in (("threads",), ("admin", "seal")):
-        with pytest.raises(ConfigurationError, match="rows without seals") as caught:
+        with pytest.raises(IntegrityError, match="row meta sealing is missing"):
             typed(*command)
-        assert "--trust-unsealed" in caught.value.help
-
-    typed("admin", "seal", "--trust-unsealed")
-    assert thread in typed("threads").stdout

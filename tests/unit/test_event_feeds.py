@@ -8,7 +8,7 @@ import pytest
 from openassay.engine.engine import Engine
 from openassay.errors import IntegrityError
 from openassay.server.stream import EventFeeds
-from openassay.storage.signals import ProcessSignals
+from openassay.storage.shared_services import ProcessSignals
 
 
 class BrokenLog:

@@ -224,7 +224,6 @@ def test_the_doctor_looks_at_a_whole_fleet(
     monkeypatch.setattr(doctor, "CHECKS", (doctor.check_database, doctor.check_dependencies))
     monkeypatch.setenv("DATABASE_URL", postgres_address)
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__BACKEND", "postgres")
-    monkeypatch.setenv("OPENASSAY_CACHE__BACKEND", "postgres")
     monkeypatch.setenv("OPENASSAY_SERVER__RUNS", "workers")
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as told:

@@ -123,10 +123,6 @@ def seal(
     encrypt: Annotated[
         bool | None, typer.Option("--encrypt/--no-encrypt", help="Encrypt as well; by default as the settings say.")
     ] = None,
-    trust_unsealed: Annotated[
-        bool,
-        typer.Option("--trust-unsealed", help="Seal rows that have no seals, though they may have been altered."),
-    ] = False,
 ) -> None:
     """Seal everything stored with OPENASSAY_STORAGE_KEY.
 
@@ -141,7 +137,7 @@ def seal(
             help="Set OPENASSAY_STORAGE_KEY; to give a key up, set it as OPENASSAY_STORAGE_KEY_BEFORE instead.",
         )
     encrypts = settings.persistence.encrypt if encrypt is None else encrypt
-    rows = asyncio.run(reseal_storage(settings, encrypt=encrypts, trust_unsealed=trust_unsealed))
+    rows = asyncio.run(reseal_storage(settings, encrypt=encrypts))
     how = "with the key" if keys.openassay_storage_key else "without a key"
     print_message(f"{pluralize(rows, 'row')} sealed {how}{', encrypted' if encrypts else ''}.")
     if encrypts != settings.persistence.encrypt:

@@ -16,7 +16,7 @@ from openassay.storage.admin import DATABASE_FILE, Inspection, inspect_database,
 from openassay.storage.database import Database
 from openassay.storage.index_catalog import IndexStore, IndexSummary, make_private_folder, open_index_store
 from openassay.storage.integrity import SqlIntegrity
-from openassay.storage.postgres import PostgresDatabase, apply_migrations
+from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.uploads import public_address
 
 # Indexes of folders that a person makes ahead of questions, shows and deletes.
@@ -138,10 +138,9 @@ def has_queue(found: Inspection) -> bool:
 def migrate_storage(settings: Settings, prepare_queue: Callable[[Database], None]) -> tuple[str, list[str]]:
     """Apply what is missing, and prepare the workers' queue on a server. Returns the name and what was applied."""
     with open_database(settings, make=True) as database:
-        if not isinstance(database, PostgresDatabase):
-            return database.name, list(database.migrate())
-        applied = list(apply_migrations(database))
-        prepare_queue(database)
+        applied = database.migrate()
+        if isinstance(database, PostgresDatabase):
+            prepare_queue(database)
         return database.name, applied
 
 

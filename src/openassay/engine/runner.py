@@ -50,9 +50,9 @@ from openassay.search.registry import RunDocumentStore, add_search_costs
 from openassay.settings import Settings
 from openassay.state import StateCompactor
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews, find_documents
-from openassay.storage.fences import lease_error
 from openassay.storage.integrity import SqlIntegrity
 from openassay.storage.ledger import SqlLedger
+from openassay.storage.locks import lease_error
 from openassay.storage.threads import SqlThreads
 from openassay.text.redaction import Redactor, build_redactor
 

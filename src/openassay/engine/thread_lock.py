@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from openassay.errors import StorageError
 from openassay.protocols import Lease, RunLocks
-from openassay.storage.fences import fence
+from openassay.storage.locks import fence
 
 T = TypeVar("T")
 

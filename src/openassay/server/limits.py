@@ -16,7 +16,7 @@ from openassay.models.thread import ResearchOptions
 from openassay.protocols import RateLimiter, TokenBucket
 from openassay.server.problems import TooManyError
 from openassay.settings import Settings
-from openassay.storage.rate_limits import ProcessRates
+from openassay.storage.shared_services import ProcessRates
 
 if TYPE_CHECKING:
     from openassay.server.auth import Principal

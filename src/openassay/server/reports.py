@@ -16,8 +16,7 @@ from openassay.server.auth import Principal
 from openassay.server.bodies import Id, redact_report, redact_report_for_link
 from openassay.server.responses import precondition_error
 from openassay.server.service import Service
-from openassay.storage.artifacts import ArtifactDraft, no_artifact
-from openassay.storage.threads import no_run
+from openassay.storage.threads import ArtifactDraft, no_artifact, no_run
 
 RunQuery = Annotated[Id | None, Query(description="One of the thread's runs; the latest finished one if left out.")]
 

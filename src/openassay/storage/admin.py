@@ -10,8 +10,8 @@ from typing import NamedTuple
 from openassay.errors import ConfigurationError, NotFoundError, UsageError
 from openassay.settings import Settings
 from openassay.storage.database import ALL_TABLES, EVENTS, MEMORIES, UPLOADS, Connection, migration_history
-from openassay.storage.postgres import PostgresDatabase, pending_migrations
-from openassay.storage.rows import Rows, select_sql
+from openassay.storage.postgres import PostgresDatabase
+from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.uploads import FileStore, to_upload, upload_uri
 
@@ -52,8 +52,8 @@ class Inspection(NamedTuple):
 
 def inspect_database(database: PostgresDatabase | SqliteDatabase) -> Inspection:
     """Describe a database; nothing is changed by looking."""
+    missing = [migration.name for migration in database.pending_migrations()]
     if isinstance(database, PostgresDatabase):
-        missing = [migration.name for migration in pending_migrations(database)]
         with database.connection() as connection:
             sizes = [TableSize(**row) for row in connection.execute(_TABLES)]
             return Inspection(
@@ -68,7 +68,6 @@ def inspect_database(database: PostgresDatabase | SqliteDatabase) -> Inspection:
                     int(_read_value(connection, "SELECT current_setting(?)", "max_connections")),
                 ),
             )
-    missing = [migration.name for migration in database.pending_migrations()]
     with database.connection() as connection:
         names = [row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         rows = {name: int(_read_value(connection, f'SELECT count(*) FROM "{name}"')) for name in names}  # noqa: S608
@@ -152,7 +151,7 @@ def transfer_to_postgres(
                 for table in (table for table in ALL_TABLES if table.scope == scope):
                     # In the order of insertion, by which the target numbers them; events alone have no rowid.
                     order = ", ".join(table.key) if table is EVENTS else "rowid"
-                    sql = select_sql(table, f"WHERE {table.owner} = ? ORDER BY {order}")
+                    sql = f"{table.select} WHERE {table.owner} = ? ORDER BY {order}"
                     for row in reading.execute(sql, (owner,)).fetchall():
                         count += writer.insert(table, source.decode(table, row))
         with target.open_writer("") as writer:

@@ -1,4 +1,4 @@
-"""The cache: a layer in the process over one on disk, in PostgreSQL or in Redis."""
+"""The cache: a layer in the process over one on disk or in Redis."""
 
 import asyncio
 import sqlite3
@@ -12,14 +12,13 @@ from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from openassay.settings import CacheSettings
-from openassay.storage.connections import Outage, PostgresLink, RedisLink, ServerLinks, redis_key
+from openassay.storage.connections import Outage, RedisLink, ServerLinks, redis_key
 from openassay.storage.database import run_in_thread
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection
     from redis.asyncio import Redis
 
 
@@ -31,8 +30,6 @@ MAX_VALUE_SHARE = 8  # a value larger than this part of a layer would push out a
 TOUCH_SECONDS = 60.0  # a use is recorded no finer than this, or every read would write
 ENTRY_OVERHEAD = 200  # bytes of a row besides its value, with its part of the indexes
 MAX_LIFETIME = 10 * 365 * 86_400.0  # seconds; more would overflow a server's clock
-
-Kind = Literal["value", "count"]
 
 
 class CacheHit(NamedTuple):
@@ -69,31 +66,16 @@ class CacheLayer(ABC):
         """Close what this layer has opened."""
 
 
-class NullCache:
-    """A Cache that stores nothing, for callers that want everything fresh."""
-
-    async def get(self, key: str) -> bytes | None:
-        return None
-
-    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        return None
-
-    async def count(self, key: str, *, seconds: float) -> int:
-        return 1
-
-
 def open_cache(
     caching: CacheSettings, folder: Path, links: ServerLinks, on_notice: Callable[[str], None]
 ) -> CacheLayer:
     """Open the cache of the settings; nothing is connected to or created before its first use."""
-    near, limit = LruCache(int(caching.memory_mb * MB)), int(caching.disk_mb * MB)
+    near = LruCache(int(caching.memory_mb * MB))
     if caching.backend == "memory":
         return near
     if caching.backend == "sqlite":
-        return TwoLevelCache(near, SqliteCache(folder / FILE, limit, on_notice))
-    if caching.backend == "postgres":
-        return TwoLevelCache(near, CompressionLayer(PostgresCache(links.postgres("cache.backend"), limit)))
-    return TwoLevelCache(near, CompressionLayer(RedisCache(links.redis("cache.backend"))))
+        return TwoLevelCache(near, SqliteCache(folder / FILE, int(caching.disk_mb * MB), on_notice))
+    return TwoLevelCache(near, RedisCache(links.redis("cache.backend")))
 
 
 class TwoLevelCache(CacheLayer):
@@ -143,7 +125,7 @@ def _clamp_lifetime(seconds: float) -> float:
 
 
 class _CacheEntry(NamedTuple):
-    content: bytes | int
+    content: bytes
     ends: float
     size: int
 
@@ -156,225 +138,78 @@ class LruCache(CacheLayer):
     def __init__(self, limit: int, *, clock: Callable[[], float] = monotonic) -> None:
         self._limit = limit
         self._clock = clock
-        self._entries: OrderedDict[tuple[Kind, str], _CacheEntry] = OrderedDict()
+        self._entries: OrderedDict[str, _CacheEntry] = OrderedDict()  # by key, behind "v" for values and "c" for counts
         self.size = 0
 
     async def find(self, key: str) -> CacheHit | None:
-        entry = self._use("value", key)
-        if entry is None or isinstance(entry.content, int):
-            return None
-        return CacheHit(entry.content, entry.ends - self._clock())
+        entry = self._use(f"v{key}")
+        return CacheHit(entry.content, entry.ends - self._clock()) if entry else None
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        self._drop("value", key)
+        self._drop(f"v{key}")
         if seconds > 0 and len(value) <= self._limit // MAX_VALUE_SHARE:
-            self._insert("value", key, value, self._clock() + _clamp_lifetime(seconds))
+            self._insert(f"v{key}", value, self._clock() + _clamp_lifetime(seconds))
 
     async def try_count(self, key: str, *, seconds: float) -> int:
-        entry = self._use("count", key)
-        before, ends = (entry.content, entry.ends) if entry else (0, self._clock() + _clamp_lifetime(seconds))
-        self._drop("count", key)
-        now = 1 + (before if isinstance(before, int) else 0)
-        self._insert("count", key, now, ends)
+        entry = self._use(f"c{key}")
+        now, ends = (int(entry.content) + 1, entry.ends) if entry else (1, self._clock() + _clamp_lifetime(seconds))
+        self._drop(f"c{key}")
+        self._insert(f"c{key}", b"%d" % now, ends)
         return now
 
     async def close(self) -> None:
         self._entries.clear()
         self.size = 0
 
-    def _use(self, kind: Kind, key: str) -> _CacheEntry | None:
-        entry = self._entries.get((kind, key))
-        if entry is None:
+    def _use(self, name: str) -> _CacheEntry | None:
+        entry = self._entries.get(name)
+        if entry is not None and entry.ends <= self._clock():
+            self._drop(name)
             return None
-        if entry.ends <= self._clock():
-            self._drop(kind, key)
-            return None
-        self._entries.move_to_end((kind, key))
+        if entry is not None:
+            self._entries.move_to_end(name)
         return entry
 
-    def _insert(self, kind: Kind, key: str, content: bytes | int, ends: float) -> None:
-        size = self.ENTRY + len(key) + (len(content) if isinstance(content, bytes) else 0)
-        self._entries[kind, key] = _CacheEntry(content, ends, size)
+    def _insert(self, name: str, content: bytes, ends: float) -> None:
+        size = self.ENTRY + len(name) + len(content)
+        self._entries[name] = _CacheEntry(content, ends, size)
         self.size += size
         while self.size > self._limit:
-            self._drop(*next(iter(self._entries)))
+            self._drop(next(iter(self._entries)))
 
-    def _drop(self, kind: Kind, key: str) -> None:
-        entry = self._entries.pop((kind, key), None)
+    def _drop(self, name: str) -> None:
+        entry = self._entries.pop(name, None)
         self.size -= entry.size if entry else 0
 
 
 # Compression, measured on 150 pages (median 3.6 KB): 2.25 times smaller, 0.11 ms to pack and 0.03 ms to unpack a value.
 # zlib at its quickest: 2.14 times, 0.27 ms and 0.15 ms.
-MIN_PACK_BYTES = 500  # from which on it pays
 MAX_UNPACKED_BYTES = 64_000_000  # what claims more was not packed here
 THREAD_BYTES = 200_000  # from which on packing would hold up the event loop
-_PLAIN, _PACKED = b"\0", b"\1"
-
-
-class CompressionLayer(CacheLayer):
-    """A layer that compresses values for one on a shared server. What it did not pack itself is a miss."""
-
-    def __init__(self, layer: CacheLayer) -> None:
-        self._layer = layer
-
-    async def find(self, key: str) -> CacheHit | None:
-        found = await self._layer.find(key)
-        if found is None:
-            return None
-        is_large = len(found.value) > THREAD_BYTES
-        value = await asyncio.to_thread(_decompress, found.value) if is_large else _decompress(found.value)
-        return None if value is None else CacheHit(value, found.seconds)
-
-    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        packed = await asyncio.to_thread(_compress, value) if len(value) > THREAD_BYTES else _compress(value)
-        await self._layer.put(key, packed, seconds=seconds)
-
-    async def try_count(self, key: str, *, seconds: float) -> int | None:
-        return await self._layer.try_count(key, seconds=seconds)
-
-    async def prune(self) -> int:
-        return await self._layer.prune()
-
-    async def close(self) -> None:
-        await self._layer.close()
 
 
 def _compress(value: bytes) -> bytes:
     from zstandard import ZstdCompressor
 
-    if len(value) < MIN_PACK_BYTES:
-        return _PLAIN + value
-    packed = ZstdCompressor().compress(value)
-    return _PACKED + packed if len(packed) < len(value) else _PLAIN + value
+    return ZstdCompressor().compress(value)
 
 
 def _decompress(value: bytes) -> bytes | None:
     from zstandard import ZstdDecompressor, ZstdError, frame_content_size
 
-    kind, content = value[:1], value[1:]
-    if kind == _PLAIN:
-        return content
     try:
-        if kind != _PACKED or not 0 <= frame_content_size(content) <= MAX_UNPACKED_BYTES:
-            return None
-        return ZstdDecompressor().decompress(content)
+        is_ours = 0 <= frame_content_size(value) <= MAX_UNPACKED_BYTES
+        return ZstdDecompressor().decompress(value) if is_ours else None
     except ZstdError:
         return None
-
-
-PRUNE_BATCH = 2_000  # rows removed at a time
-PRUNE_SHARE = 50  # room is made each time this part of the limit was written here: the sum of 25,000 sizes takes 5 ms
-
-_FIND_POSTGRES = """
-SELECT value, extract(epoch FROM expires - now())::float8, extract(epoch FROM now() - used)::float8
-FROM cache_entries WHERE key = %s AND expires > now()
-"""
-_TOUCH = "UPDATE cache_entries SET used = now() WHERE key = %s"
-_PUT = """
-INSERT INTO cache_entries (key, expires, used, size, value)
-VALUES (%(key)s, now() + make_interval(secs => %(seconds)s), now(), %(size)s, %(value)s)
-ON CONFLICT (key) DO UPDATE SET
-    expires = excluded.expires, used = excluded.used, size = excluded.size, value = excluded.value
-"""
-_DELETE = "DELETE FROM cache_entries WHERE key = %s"
-_COUNT_POSTGRES = """
-INSERT INTO cache_counters AS kept (key, value, expires)
-VALUES (%(key)s, 1, now() + make_interval(secs => %(seconds)s))
-ON CONFLICT (key) DO UPDATE SET
-    value = CASE WHEN kept.expires <= now() THEN 1 ELSE kept.value + 1 END,
-    expires = CASE WHEN kept.expires <= now() THEN excluded.expires ELSE kept.expires END
-RETURNING value
-"""
-# One process makes room at a time: together they would make too much.
-_PRUNE_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended('openassay cache', 0))"
-_EXPIRED = (
-    """
-DELETE FROM cache_entries WHERE key IN
-    (SELECT key FROM cache_entries WHERE expires <= now() ORDER BY expires LIMIT %s FOR UPDATE SKIP LOCKED)
-""",
-    """
-DELETE FROM cache_counters WHERE key IN
-    (SELECT key FROM cache_counters WHERE expires <= now() ORDER BY expires LIMIT %s FOR UPDATE SKIP LOCKED)
-""",
-)
-_SIZE = "SELECT coalesce(sum(size), 0)::int8 FROM cache_entries"
-# Of the least recently used, as many as make room for what is over the limit.
-_EVICT = """
-WITH oldest AS
-    (SELECT key, used, size FROM cache_entries ORDER BY used, key LIMIT %s FOR UPDATE SKIP LOCKED),
-leaving AS (SELECT key, sum(size) OVER (ORDER BY used, key) - size AS before FROM oldest)
-DELETE FROM cache_entries WHERE key IN (SELECT key FROM leaving WHERE before < %s)
-"""
-
-
-class PostgresCache(CacheLayer):
-    """A layer in the database, for several machines that have PostgreSQL and nothing else. Times are the database's, so
-    that no machine's clock counts."""
-
-    def __init__(self, link: PostgresLink, limit: int) -> None:
-        self._link = link
-        self._limit = limit
-        self._written = limit  # bytes since room was made; the first write makes room
-
-    async def find(self, key: str) -> CacheHit | None:
-        name = _hash_key(key)
-
-        async def look(connection: "AsyncConnection[Any]") -> CacheHit | None:
-            row = await (await connection.execute(_FIND_POSTGRES, (name,), binary=True)).fetchone()
-            if row is None:
-                return None
-            value, seconds, since = row
-            if since >= TOUCH_SECONDS:
-                await connection.execute(_TOUCH, (name,))
-            return CacheHit(value, max(seconds, 0.0))
-
-        return await self._link.use("caches", look)
-
-    async def put(self, key: str, value: bytes, *, seconds: float) -> None:
-        name, lifetime, size = _hash_key(key), _clamp_lifetime(seconds), len(value) + ENTRY_OVERHEAD
-
-        async def store(connection: "AsyncConnection[Any]") -> None:
-            if lifetime > 0 and len(value) <= self._limit // MAX_VALUE_SHARE:
-                await connection.execute(_PUT, {"key": name, "seconds": lifetime, "size": size, "value": bytes(value)})
-            else:
-                await connection.execute(_DELETE, (name,))
-
-        await self._link.use("caches", store)
-        self._written += size
-        if self._written > self._limit // PRUNE_SHARE:
-            self._written = 0
-            await self.prune()
-
-    async def try_count(self, key: str, *, seconds: float) -> int | None:
-        values = {"key": _hash_key(key), "seconds": _clamp_lifetime(seconds)}
-
-        async def add(connection: "AsyncConnection[Any]") -> int:
-            row = await (await connection.execute(_COUNT_POSTGRES, values)).fetchone()
-            return int(row[0]) if row else 1
-
-        return await self._link.use("caches", add)
-
-    async def prune(self) -> int:
-        async def remove(connection: "AsyncConnection[Any]") -> int:
-            async with connection.transaction():
-                row = await (await connection.execute(_PRUNE_LOCK)).fetchone()
-                if row is None or not row[0]:
-                    return 0
-                removed = sum([(await connection.execute(sql, (PRUNE_BATCH,))).rowcount for sql in _EXPIRED])
-                [(size,)] = await (await connection.execute(_SIZE)).fetchall()
-                if size > self._limit:
-                    removed += (await connection.execute(_EVICT, (PRUNE_BATCH, size - self._limit))).rowcount
-                return removed
-
-        return await self._link.use("caches", remove) or 0
 
 
 MAX_REDIS_BYTES = 32_000_000  # bytes of a value; a server shared by many should not be filled by one page
 
 
 class RedisCache(CacheLayer):
-    """A layer on a Redis or Valkey server, which itself removes what has expired, and what it has no room for."""
+    """A layer on a Redis or Valkey server, which itself removes what has expired, and what it has no room for. Values
+    are compressed; what was not packed here is a miss."""
 
     def __init__(self, link: RedisLink, *, largest: int = MAX_REDIS_BYTES) -> None:
         self._link = link
@@ -391,14 +226,20 @@ class RedisCache(CacheLayer):
                 value, left = await pipe.execute()
             return None if value is None else CacheHit(value, max(left, 0) / 1000)
 
-        return await self._link.use("caches", look)
+        found = await self._link.use("caches", look)
+        if found is None:
+            return None
+        is_large = len(found.value) > THREAD_BYTES
+        value = await asyncio.to_thread(_decompress, found.value) if is_large else _decompress(found.value)
+        return None if value is None else found._replace(value=value)
 
     async def put(self, key: str, value: bytes, *, seconds: float) -> None:
         name, milliseconds = redis_key("value", key), int(_clamp_lifetime(seconds) * 1000)
+        packed = await asyncio.to_thread(_compress, value) if len(value) > THREAD_BYTES else _compress(value)
 
         async def store(client: "Redis") -> None:
-            if milliseconds > 0 and len(value) <= self._largest:
-                await client.set(name, value, px=milliseconds)
+            if milliseconds > 0 and len(packed) <= self._largest:
+                await client.set(name, packed, px=milliseconds)
             else:
                 await client.delete(name)
 
@@ -420,6 +261,7 @@ class RedisCache(CacheLayer):
 
 
 BUSY_SECONDS = 5.0
+PRUNE_BATCH = 2_000  # rows removed at a time
 REST_SECONDS = 30.0  # without the file after it failed: a locked one would cost every call BUSY_SECONDS
 WRITE_PRUNE_BATCH = 20  # expired rows removed with each write; `prune` removes PRUNE_BATCH
 EVICT_BATCH = 20  # rows looked at together when room is made
@@ -435,10 +277,8 @@ _CREATE = (
     " (key BLOB PRIMARY KEY, value INTEGER NOT NULL, expires REAL NOT NULL) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS counters_by_expiry ON counters (expires)",
 )
-_FIND_SQLITE = (
-    "SELECT id, expires, used, sum, value FROM entries JOIN contents USING (id) WHERE key = ? AND expires > ?"
-)
-_COUNT_SQLITE = """
+_FIND = "SELECT id, expires, used, sum, value FROM entries JOIN contents USING (id) WHERE key = ? AND expires > ?"
+_COUNT = """
 INSERT INTO counters (key, value, expires) VALUES (:key, 1, :ends)
 ON CONFLICT (key) DO UPDATE SET
     value = CASE WHEN expires <= :now THEN 1 ELSE value + 1 END,
@@ -477,7 +317,7 @@ class SqliteCache(CacheLayer):
     async def find(self, key: str) -> CacheHit | None:
         def look(connection: sqlite3.Connection) -> CacheHit | None:
             now = self._clock()
-            rows = connection.execute(_FIND_SQLITE, (_hash_key(key), now)).fetchall()  # an open cursor blocks writers
+            rows = connection.execute(_FIND, (_hash_key(key), now)).fetchall()  # an open cursor blocks writers
             if not rows:
                 return None
             [(id, expires, used, checksum, value)] = rows
@@ -515,7 +355,7 @@ class SqliteCache(CacheLayer):
             with _transaction(connection):
                 _prune(connection, now, WRITE_PRUNE_BATCH)
                 values = {"key": name, "now": now, "ends": now + lifetime}
-                [(value,)] = connection.execute(_COUNT_SQLITE, values).fetchall()
+                [(value,)] = connection.execute(_COUNT, values).fetchall()
             return int(value)
 
         return await self._use(add)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from hashlib import blake2b
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
@@ -51,21 +51,18 @@ class Outage:
     """Trouble with something optional: reported when it begins, then silent until it is over. Meanwhile nobody waits
     for it."""
 
-    def __init__(
-        self, on_notice: Callable[[str], None], *, rest: float, clock: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, on_notice: Callable[[str], None], *, rest: float) -> None:
         self._on_notice = on_notice
         self._rest = rest
-        self._clock = clock
         self._lasts = False
         self._until = 0.0
 
     @property
     def in_backoff(self) -> bool:
-        return self._lasts and self._clock() < self._until
+        return self._lasts and monotonic() < self._until
 
     def begin(self, notice: str) -> None:
-        self._until = self._clock() + self._rest
+        self._until = monotonic() + self._rest
         if not self._lasts:
             self._lasts = True
             self._on_notice(notice)
@@ -99,13 +96,11 @@ class ServerLink(ABC, Generic[C]):
         return result
 
     def report_failure(self, purpose: Purpose, error: Exception) -> None:
-        if self._closed:
-            return
-        if self._is_unreachable(error):
-            self._gone.begin(f"The {self.server} {self._reason(error)}; {_UNTIL_BACK}.")
-        else:
-            reason = self._reason(error)
-            self._refusals[purpose].begin(f"The {self.server} {reason} when used for {purpose}; continuing without.")
+        trouble = f"The {self.server} {self._reason(error)}"
+        if self._is_unreachable(error) and not self._closed:
+            self._gone.begin(f"{trouble}; {_UNTIL_BACK}.")
+        elif not self._closed:
+            self._refusals[purpose].begin(f"{trouble} when used for {purpose}; continuing without.")
 
     def report_success(self, purpose: Purpose) -> None:
         self._gone.end()
@@ -164,27 +159,27 @@ class PostgresLink(ServerLink["AsyncConnection[Any]"]):
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
         """Hold the lock of that name against all processes; StorageError where it cannot be had."""
-        import psycopg
-
-        connection: AsyncConnection[Any] | None = None
-        try:
+        async with AsyncExitStack() as stack:
             try:
                 await self._pool.open()
                 connection = await self._pool.getconn(timeout=LOCK_SECONDS)
+                stack.push_async_callback(self._release, connection)
                 await connection.execute(_BEGIN)
                 await connection.execute(_LOCK, (name,))
             except self.error_types() as error:
                 reason = self._reason(error)
                 raise StorageError(f"the database {reason}", help="Try again in a moment.", retryable=True) from error
             yield
+
+    async def _release(self, connection: "AsyncConnection[Any]") -> None:
+        import psycopg
+
+        try:
+            await connection.rollback()  # which frees the lock, as the end of the connection does
+        except psycopg.Error as error:
+            _log.warning("the database %s while a lock was held", self._reason(error))
         finally:
-            if connection is not None:
-                try:
-                    await connection.rollback()  # which frees the lock, as the end of the connection does
-                except psycopg.Error as error:
-                    _log.warning("the database %s while a lock was held", self._reason(error))
-                finally:
-                    await self._pool.putconn(connection)
+            await self._pool.putconn(connection)
 
     async def close(self) -> None:
         self._closed = True
@@ -290,24 +285,22 @@ class ServerLinks:
 
     def redis(self, setting: str) -> RedisLink:
         """Return the link to Redis; `setting` is the one that asks for it."""
-        if self._redis is None:
-            if self._redis_url is None:
-                raise ConfigurationError(
-                    f"{setting} is redis, and there is no REDIS_URL",
-                    help=f"Set REDIS_URL, as redis://host:6379/0, or set {setting} to something else.",
-                )
-            self._redis = RedisLink(self._redis_url, self._on_notice)
+        if self._redis_url is None:
+            raise ConfigurationError(
+                f"{setting} is redis, and there is no REDIS_URL",
+                help=f"Set REDIS_URL, as redis://host:6379/0, or set {setting} to something else.",
+            )
+        self._redis = self._redis or RedisLink(self._redis_url, self._on_notice)
         return self._redis
 
     def postgres(self, setting: str) -> PostgresLink:
         """Return the link to PostgreSQL; `setting` is the one that asks for it."""
-        if self._postgres is None:
-            if self._address is None:
-                raise ConfigurationError(
-                    f"{setting} is postgres, and the database is not PostgreSQL",
-                    help=f"Set persistence.backend to postgres, or set {setting} to something else.",
-                )
-            self._postgres = PostgresLink(self._address, self._on_notice)
+        if self._address is None:
+            raise ConfigurationError(
+                f"{setting} is postgres, and the database is not PostgreSQL",
+                help=f"Set persistence.backend to postgres, or set {setting} to something else.",
+            )
+        self._postgres = self._postgres or PostgresLink(self._address, self._on_notice)
         return self._postgres
 
     async def close(self) -> None:

@@ -5,11 +5,13 @@ has a `rowid` in the order of insertion.
 """
 
 import asyncio
-import functools
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property, wraps
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, Self, TypeVar
@@ -47,38 +49,6 @@ class Connection(Protocol):
     def execute(self, sql: str, values: Values = ..., /) -> StatementResult: ...
 
 
-class Database(Protocol):
-    """A synchronous database: callers run it in a thread. Its errors are raised as StorageError."""
-
-    @property
-    def name(self) -> str:
-        """Name it in messages: a path or an address, without a password."""
-        ...
-
-    @property
-    def for_update(self) -> str:
-        """End a SELECT with this to lock its rows until the transaction ends."""
-        ...
-
-    def next_id(self, connection: Connection, table: str) -> int:
-        """Return the id of a new row, higher than any before; called in the transaction that writes the row."""
-        ...
-
-    def connection(self) -> AbstractContextManager[Connection]:
-        """Open a connection for reading; each statement sees the last committed state."""
-        ...
-
-    def transaction(self) -> AbstractContextManager[Connection]:
-        """Open a transaction for writing, all or nothing. Inside another one of the same thread it joins that one."""
-        ...
-
-    def scrub(self) -> None:
-        """Remove deleted content from its files, as far as other processes that use them allow."""
-        ...
-
-    def close(self) -> None: ...
-
-
 class Closable:
     """Closes itself at the end of a `with` statement."""
 
@@ -90,6 +60,64 @@ class Closable:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class Database(Closable, ABC):
+    """A synchronous database: callers run it in a thread. Its errors are raised as StorageError."""
+
+    name: str  # in messages: a path or an address, without a password
+    for_update: str  # at the end of a SELECT, locks its rows until the transaction ends
+    schema: "Schema"
+    has_history: str  # a SELECT that finds something where migrations were recorded
+
+    @abstractmethod
+    def next_id(self, connection: Connection, table: str) -> int:
+        """Return the id of a new row, higher than any before; called in the transaction that writes the row."""
+
+    @abstractmethod
+    def connection(self) -> AbstractContextManager[Connection]:
+        """Open a connection for reading; each statement sees the last committed state."""
+
+    def query(self, sql: str, values: Values = ()) -> list[Any]:
+        """Return all rows of one statement."""
+        with self.connection() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    def query_one(self, sql: str, values: Values = ()) -> Any:
+        """Return the first row of one statement, or None."""
+        with self.connection() as connection:
+            return connection.execute(sql, values).fetchone()
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Open a transaction for writing, all or nothing. Inside another one of the same thread it joins that one."""
+
+    @abstractmethod
+    def scrub(self) -> None:
+        """Remove deleted content from its files, as far as other processes that use them allow."""
+
+    @abstractmethod
+    def migrate(self) -> list[str]:
+        """Apply the pending migrations; return their names. Of several processes that try, one does it."""
+
+    def pending_migrations(self, connection: Connection | None = None) -> list["Migration"]:
+        """List the migrations to apply; ConfigurationError where the database is newer, or another program's."""
+        if connection is None:
+            with self.connection() as opened:
+                return self.pending_migrations(opened)
+        known = load_migrations(self.schema.migrations)
+        expected = [(migration.version, migration.name) for migration in known]
+        applied = migration_history(connection) if connection.execute(self.has_history).fetchall() else []
+        if applied[: len(expected)] != expected[: len(applied)]:
+            help = "Name a file, or a database, of its own."
+            raise StorageError(f"{self.name} is another kind of database", help=help, path=self.name)
+        if len(applied) > len(expected):
+            raise ConfigurationError(
+                f"{self.name} was written by a newer OpenAssay (schema {len(applied)}, known here: {len(expected)})",
+                help="Upgrade this process, or name another database or data directory.",
+                path=self.name,
+            )
+        return known[len(applied) :]
 
 
 def timestamp(moment: datetime) -> str:
@@ -106,7 +134,7 @@ def utc_now() -> datetime:
 def run_in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Make a blocking function asynchronous: each call runs in a worker thread."""
 
-    @functools.wraps(function)
+    @wraps(function)
     async def run(*args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.to_thread(function, *args, **kwargs)
 
@@ -161,22 +189,6 @@ def migration_history(connection: Connection) -> list[MigrationId]:
     return [(row["version"], row["name"]) for row in rows]
 
 
-def schema_version(database: str, applied: Sequence[MigrationId], known: Sequence[Migration]) -> int:
-    """Return how many of the known migrations were applied; raise if others were."""
-    expected = [(migration.version, migration.name) for migration in known]
-    if list(applied[: len(expected)]) != expected[: len(applied)]:
-        raise StorageError(
-            f"{database} is another kind of database", help="Name a file, or a database, of its own.", path=database
-        )
-    if len(applied) > len(expected):
-        raise ConfigurationError(
-            f"{database} was written by a newer OpenAssay (schema {len(applied)}, known here: {len(expected)})",
-            help="Upgrade this process, or name another database or data directory.",
-            path=database,
-        )
-    return len(applied)
-
-
 def record_migration(connection: Connection, migration: Migration) -> None:
     """Record a migration in the transaction that applied it."""
     connection.execute(_TABLE)
@@ -188,9 +200,10 @@ def record_migration(connection: Connection, migration: Migration) -> None:
 TableScope = Literal["thread", "run", "ledger", "user", ""]
 
 
-class TableSpec(NamedTuple):
-    """A sealed table. `owner` is the column that names the thread, run, account or user a row belongs to. Rows without
-    an owner stand for themselves: documents are found by the hash of their text."""
+@dataclass(frozen=True)
+class TableSpec:
+    """A sealed table, and the statements on it. `owner` is the column that names the thread, run, account or user a row
+    belongs to. Rows without an owner stand for themselves: documents are found by the hash of their text."""
 
     name: str
     key: tuple[str, ...]
@@ -198,6 +211,29 @@ class TableSpec(NamedTuple):
     scope: TableScope = ""
     owner: str = ""
     secret: frozenset[str] = frozenset()
+
+    @cached_property
+    def where_key(self) -> str:
+        return f"WHERE {' AND '.join(f'{name} = ?' for name in self.key)}"
+
+    @cached_property
+    def select(self) -> str:
+        return f"SELECT {', '.join(self.columns)}, seal FROM {self.name} "  # noqa: S608  # names of ours
+
+    @cached_property
+    def insert(self) -> str:
+        marks = ", ".join("?" for _ in (*self.columns, "seal"))
+        return f"INSERT INTO {self.name} ({', '.join(self.columns)}, seal) VALUES ({marks})"  # noqa: S608
+
+    @cached_property
+    def update(self) -> str:
+        """Change all columns but the key; their values come first, and that of the key last."""
+        changes = ", ".join(f"{name} = ?" for name in self.others)
+        return f"UPDATE {self.name} SET {changes} {self.where_key}"  # noqa: S608
+
+    @cached_property
+    def others(self) -> tuple[str, ...]:
+        return tuple(name for name in (*self.columns, "seal") if name not in self.key)
 
 
 def _make_table(

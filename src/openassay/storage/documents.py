@@ -10,13 +10,12 @@ from typing import TypeVar
 from openassay.errors import EvidenceError, NotFoundError
 from openassay.models.evidence import Document
 from openassay.storage.database import DOCUMENTS, Connection, run_in_thread, timestamp, utc_now
-from openassay.storage.rows import Rows
+from openassay.storage.rows import Rows, RowStore
 
 _log = logging.getLogger("openassay")
 _HEX_DIGITS = 64
 # From reading a document until its thread rests on it no step takes nearly as long, and no two clocks differ so much.
 GRACE_PERIOD = timedelta(days=1)
-_FIND_BY_PREFIX = "SELECT hash FROM documents WHERE hash BETWEEN ? AND ? LIMIT 2"
 _IS_THERE = """
 SELECT unused_documents.hash IS NULL AS safe
 FROM documents LEFT JOIN unused_documents ON unused_documents.hash = documents.hash WHERE documents.hash = ?
@@ -28,24 +27,20 @@ SELECT document FROM used_documents JOIN documents ON documents.hash = document 
 _UNUSED = "FROM documents WHERE NOT EXISTS (SELECT 1 FROM used_documents WHERE document = documents.hash)"
 _MARK = f"INSERT INTO unused_documents (hash, since) SELECT hash, ? {_UNUSED} ON CONFLICT (hash) DO NOTHING"
 _LONG_UNUSED = f"{_UNUSED} AND hash IN (SELECT hash FROM unused_documents WHERE since < ?)"  # noqa: S608  # ours
-_DUE = "SELECT 1 FROM unused_documents WHERE since < ? LIMIT 1"
+DUE_FOR_SWEEP = "SELECT 1 FROM unused_documents WHERE since < ? LIMIT 1"
 _UNMARK_OTHERS = f"DELETE FROM unused_documents WHERE hash NOT IN (SELECT hash {_UNUSED})"  # noqa: S608
 _AT_WORK = "SELECT count(*) AS n FROM runs WHERE status IN ('queued', 'running', 'waiting')"
 
 T = TypeVar("T")
 
 
-class SqlDocuments:
+class SqlDocuments(RowStore):
     """A DocumentStore. The first `put` of a text decides its metadata."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
 
     @run_in_thread
     def put(self, document: Document) -> None:
         check_hash(document)
-        with self._rows.database.connection() as connection:
-            stored = connection.execute(_IS_THERE, (document.hash,)).fetchone()
+        stored = self._rows.database.query_one(_IS_THERE, (document.hash,))
         if stored and stored["safe"]:  # no transaction, for which other runs would wait
             return
         row = {"hash": document.hash, "metadata": dump_metadata(document), "text": document.text}
@@ -60,19 +55,12 @@ class SqlDocuments:
     def get(self, hash: str) -> Document:
         prefix = validate_prefix(hash)
         values = (prefix, prefix.ljust(_HEX_DIGITS, "f"))
-        with self._rows.database.connection() as connection:
-            found = connection.execute(_FIND_BY_PREFIX, values).fetchall()
-        row = self._rows.find(DOCUMENTS, get_only([row["hash"] for row in found], hash))
-        return (
-            load_document(hash, "", b"")
-            if row is None
-            else load_document(row["hash"], row["metadata"], row["text"].encode())
-        )
+        row = get_only(self._rows.read(DOCUMENTS, "WHERE hash BETWEEN ? AND ? LIMIT 2", values), hash)
+        return load_document(row["hash"], row["metadata"], row["text"].encode())
 
     @run_in_thread
     def list_hashes(self, thread: str) -> list[str]:
-        with self._rows.database.connection() as connection:
-            return [str(row["document"]) for row in connection.execute(_THREAD_HASHES, (thread,)).fetchall()]
+        return [str(row["document"]) for row in self._rows.database.query(_THREAD_HASHES, (thread,))]
 
 
 def sweep_documents(rows: Rows, connection: Connection, now: datetime | None = None) -> None:
@@ -91,12 +79,6 @@ def sweep_documents(rows: Rows, connection: Connection, now: datetime | None = N
         if marked:
             _log.info("%d documents that no thread uses stay for a day, since a run is active", marked)
     connection.execute(_UNMARK_OTHERS)
-
-
-def is_sweep_due(rows: Rows) -> bool:
-    """Return whether a document was marked longer ago than the grace period."""
-    with rows.database.connection() as connection:
-        return connection.execute(_DUE, (timestamp(utc_now() - GRACE_PERIOD),)).fetchone() is not None
 
 
 def check_hash(document: Document) -> None:

@@ -1,6 +1,5 @@
 """The events of a run, the notes that a thread's state refers to, and the reviews that ask people."""
 
-import asyncio
 import hashlib
 import json
 import re
@@ -14,8 +13,8 @@ from pydantic_core import to_jsonable_python
 from openassay.errors import IntegrityError, LateAnswerError, NotFoundError, StorageError
 from openassay.models.event import Event
 from openassay.models.thread import AnswerOrigin, Review
-from openassay.storage.database import EVENTS, NOTES, REVIEWS, USED_DOCUMENTS, ConstraintError, run_in_thread, timestamp
-from openassay.storage.rows import ALTERATION_HELP, Row, Rows, Writer, row_name
+from openassay.storage.database import EVENTS, NOTES, REVIEWS, USED_DOCUMENTS, ConstraintError, run_in_thread
+from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer, row_name
 from openassay.storage.threads import no_run, no_thread, open_thread_writer
 
 _LAST = "SELECT coalesce(max(seq), 0) AS seq FROM events WHERE run = ?"
@@ -31,10 +30,17 @@ class SqlEvents:
 
     @run_in_thread
     def append(self, event: Event) -> Event:
-        data = plain_data(event)
+        try:
+            data = event.plain()["data"]
+        except ValueError as error:
+            raise StorageError(
+                f"the data of a {event.kind!r} event cannot be written as JSON: {error}",
+                help="Put only plain data into events: text, numbers, lists and dictionaries.",
+                run=event.run,
+            ) from error
         with self._rows.open_writer("run", event.run) as writer:
             seq = int(writer.connection.execute(_LAST, (event.run,)).fetchone()["seq"]) + 1
-            values = {**dict(event), "seq": seq, "time": timestamp(event.time), "data": json.dumps(data)}
+            values = {**dict(event), "seq": seq, "data": json.dumps(data)}
             try:
                 writer.insert(EVENTS, values)
             except ConstraintError as error:
@@ -49,34 +55,18 @@ class SqlEvents:
         return [Event.model_validate({**row, "data": json.loads(row["data"])}) for row in rows]
 
 
-def plain_data(event: Event) -> object:
-    """Return the data of an event as it will be read back."""
-    try:
-        return event.plain()["data"]
-    except ValueError as error:
-        raise StorageError(
-            f"the data of a {event.kind!r} event cannot be written as JSON: {error}",
-            help="Put only plain data into events: text, numbers, lists and dictionaries.",
-            run=event.run,
-        ) from error
-
-
 DIGITS = 40  # of a note's name, so that none is taken for the hash of a document
 _COMPRESSION_LEVEL = 1  # 35 KB of hits in 0.4 ms, to a seventh
-_MAX_NAMES = 500  # in one statement
 _DOCUMENT = "document"  # the key under which nodes write the hash of a document
 _HASH = re.compile(r"[0-9a-f]{64}")
 _WRITTEN_HASH = re.compile(rb'(?<=[{,])"document":"([0-9a-f]{64})"')  # in a text the quotes would be escaped
 
 
-class SqlNotes:
+class SqlNotes(RowStore):
     """Notes: plain values that the state of a thread refers to, compressed, each under a name made from its content.
 
     The documents a note speaks of count as used by its thread. `get` raises NotFoundError, or IntegrityError if a note
     was altered."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
 
     @run_in_thread
     def put(self, thread: str, values: Sequence[Any]) -> list[str]:
@@ -91,24 +81,17 @@ class SqlNotes:
 
     @run_in_thread
     def get(self, thread: str, names: Collection[str]) -> dict[str, Any]:
-        found = {row["name"]: _decode_note(row) for row in self._read(thread, names)}
-        if missing := sorted(set(names) - found.keys()):
-            raise no_note(thread, missing[0])
-        return found
+        return {row["name"]: _decode_note(row) for row in self._read(thread, names)}
 
     def _read(self, thread: str, names: Collection[str]) -> list[Row]:
-        distinct, rows = sorted(set(names)), []
-        for start in range(0, len(distinct), _MAX_NAMES):
-            batch = distinct[start : start + _MAX_NAMES]
-            marks = ", ".join("?" for _ in batch)
-            rows += self._rows.read(NOTES, f"WHERE thread = ? AND name IN ({marks})", (thread, *batch))
+        rows = list(self._rows.iter_among(NOTES, "name", names, "AND thread = ?", (thread,)))
+        if missing := sorted(set(names) - {row["name"] for row in rows}):
+            raise NotFoundError(f"thread {thread} has no note {missing[0]}", help=ALTERATION_HELP, thread=thread)
         return rows
 
     def copy(self, source: str, target: str, names: Collection[str]) -> None:
         """Copy notes to another thread, as part of the caller's transaction."""
         rows = self._read(source, names)
-        if missing := sorted(set(names) - {row["name"] for row in rows}):
-            raise no_note(source, missing[0])
         with open_thread_writer(self._rows, target) as writer:
             for row in rows:
                 if writer.insert(NOTES, {**row, "thread": target}, on_conflict="keep"):
@@ -121,10 +104,6 @@ def encode_note(value: Any) -> bytes:
 
 def note_name(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGITS]
-
-
-def no_note(thread: str, name: str) -> NotFoundError:
-    return NotFoundError(f"thread {thread} has no note {name}", help=ALTERATION_HELP, thread=thread)
 
 
 def _decode_note(row: Row) -> Any:
@@ -184,28 +163,17 @@ answered IS NULL AND NOT EXISTS
 _LATEST = "WHERE thread = ? ORDER BY opened DESC, rowid DESC LIMIT 1"
 
 
-class SqlReviews:
+class SqlReviews(RowStore):
     """Questions to people. An answer is taken once: the second, or one too late, is refused with AnswerError."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
 
     @run_in_thread
     def open(self, review: Review) -> None:
-        times = {name: getattr(review, name) for name in ("opened", "due", "answered")}
-        values = {
-            **dict(review),
-            **{name: timestamp(moment) if moment else None for name, moment in times.items()},
-            "answer": json.dumps(plain_answer(review.answer)),
-        }
+        values = {**dict(review), "answer": json.dumps(plain_answer(review.answer))}
         with self._rows.open_writer("thread", review.thread) as writer:
             try:
                 writer.insert(REVIEWS, values, on_conflict="keep")
             except ConstraintError as error:
                 raise no_thread(review.thread) from error
-
-    async def get(self, id: str) -> Review:
-        return await asyncio.to_thread(self._get, id)
 
     @run_in_thread
     def pending(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
@@ -225,13 +193,20 @@ class SqlReviews:
 
     @run_in_thread
     def accept_answer(self, id: str, answer: Any, by: AnswerOrigin, now: datetime) -> Review:
-        changes = {"answer": json.dumps(plain_answer(answer)), "by": by, "answered": timestamp(now)}
+        changes = {"answer": json.dumps(plain_answer(answer)), "by": by, "answered": now}
         with self._rows.open_writer("thread", self._get(id).thread) as writer:
             [row] = writer.read(REVIEWS, "WHERE id = ?", (id,))
             review = _to_review(row)
             late = by == "person" and review.due is not None and now >= review.due
             if review.answered or late:
-                raise late_answer_error(review)
+                overdue = f"The default applies now: openassay resume {review.thread}"
+                raise LateAnswerError(
+                    review.refusal,
+                    help="See what is open with: openassay review" if review.answered else overdue,
+                    thread=review.thread,
+                    run=review.run,
+                    question=review.id,
+                )
             return _to_review(writer.update(REVIEWS, (id,), changes) or row)
 
     def _get(self, id: str) -> Review:
@@ -240,21 +215,11 @@ class SqlReviews:
             raise no_review(id)
         return _to_review(row)
 
+    get = run_in_thread(_get)
+
 
 def no_review(id: str) -> NotFoundError:
     return NotFoundError(f"no question {id}", help="See what is open with: openassay review")
-
-
-def late_answer_error(review: Review) -> LateAnswerError:
-    """Say why an answer comes too late: there is one already, or its time is over."""
-    overdue = f"The default applies now: openassay resume {review.thread}"
-    return LateAnswerError(
-        review.refusal,
-        help="See what is open with: openassay review" if review.answered else overdue,
-        thread=review.thread,
-        run=review.run,
-        question=review.id,
-    )
 
 
 def plain_answer(answer: Any) -> Any:

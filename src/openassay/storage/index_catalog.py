@@ -11,16 +11,15 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from openassay.errors import ConfigurationError, StorageError
 from openassay.models.user import SCHEME
-from openassay.protocols import IndexCounts, PassageIndex
+from openassay.protocols import IndexCounts
 from openassay.settings import Settings
-from openassay.storage import index_postgres
 from openassay.storage.admin import database_address
-from openassay.storage.database import Connection, Database
+from openassay.storage.database import Database
 from openassay.storage.index_postgres import PathKeys, PostgresIndex, Stems
 from openassay.storage.index_sqlite import SqliteIndex
 from openassay.storage.postgres import PostgresDatabase
@@ -39,29 +38,6 @@ class IndexSummary(NamedTuple):
     updated: datetime
     machine: str = ""  # that has indexed it, where that may be another
     kept: bool = False  # until a person deletes it; the others go with the last thread that uses them
-
-
-class IndexCatalog(Protocol):
-    def open(self, root: Path) -> PassageIndex: ...
-
-    def find_remote(self, root: Path) -> IndexSummary | None:
-        """Describe what another machine has indexed of a folder that is not here."""
-        ...
-
-    def keep(self, root: Path) -> None:
-        """Keep an index that a person has made on purpose when no thread uses it any more."""
-        ...
-
-    def forget(self, roots: set[Path], *, kept: bool = False) -> None:
-        """Delete the indexes of folders, and those of several uploads that one of them is among; permanent ones only
-        with `kept`."""
-        ...
-
-    def all(self) -> list[IndexSummary]:
-        """Describe the indexes of folders, not of uploads."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class FileIndexCatalog:
@@ -87,18 +63,21 @@ class FileIndexCatalog:
         return None
 
     def keep(self, root: Path) -> None:
+        """Keep an index that a person has made on purpose when no thread uses it any more."""
         self.open(root).set_property(KEPT, "yes")
 
     def forget(self, roots: set[Path], *, kept: bool = False) -> None:
+        """Delete the indexes of folders, and those of several uploads that one of them is among; permanent ones only
+        with `kept`."""
         with self._lock:
             for root in roots:
                 own = self._file(root)
-                siblings = own.parent.glob(f"*{_SUFFIX}") if root.is_relative_to(self._uploads) else ()
-                for file in [own, *(other for other in siblings if self._contains(other, root))]:
-                    if kept or not self._is_permanent(file):
+                for file in own.parent.glob(f"*{_SUFFIX}") if root.is_relative_to(self._uploads) else [own]:
+                    if file.exists() and self._is_forgotten(file, root, kept):
                         self._delete(file)
 
     def all(self) -> list[IndexSummary]:
+        """Describe the indexes of folders, not of uploads."""
         return [self._describe(file) for file in sorted(self._folder.glob(f"*{_SUFFIX}"))]
 
     def close(self) -> None:
@@ -111,21 +90,15 @@ class FileIndexCatalog:
         is_upload = root.is_relative_to(self._uploads)
         return (self._folder / root.parent.name if is_upload else self._folder) / f"{name}{_SUFFIX}"
 
-    def _contains(self, file: Path, root: Path) -> bool:
+    def _is_forgotten(self, file: Path, root: Path, kept: bool) -> bool:
+        """Return whether an index goes with a folder or an upload that it is of; a damaged one does, and is rebuilt."""
         try:
             with self._open_file(file) as index:
-                return any(Path(path).is_relative_to(root) for path in index.stamps())
-        except StorageError:  # a damaged one is rebuilt
+                if KEPT in index.properties() and not kept:
+                    return False
+                return file == self._file(root) or any(Path(path).is_relative_to(root) for path in index.stamps())
+        except StorageError:
             return True
-
-    def _is_permanent(self, file: Path) -> bool:
-        if not file.exists():
-            return False
-        try:
-            with self._open_file(file) as index:
-                return KEPT in index.properties()
-        except StorageError:  # a damaged one is rebuilt
-            return False
 
     def _describe(self, file: Path) -> IndexSummary:
         with self._open_file(file) as index:
@@ -150,7 +123,6 @@ class FileIndexCatalog:
 
 
 _ALL = "SELECT id, root, machine, updated, kept, passages FROM libraries"
-_FILES = "SELECT count(*) AS n FROM library_files WHERE library = ?"
 _CONTAINING = """
 SELECT id FROM libraries WHERE root >= ? AND root < ?
 AND EXISTS (SELECT 1 FROM library_files WHERE library = id AND path >= ? AND path < ?)
@@ -176,10 +148,10 @@ class PostgresIndexCatalog:
         return PostgresIndex(self._database, root, self._names, self._stems)
 
     def find_remote(self, root: Path) -> IndexSummary | None:
-        with self._database.connection() as connection:
-            rows = connection.execute(f"{_ALL} WHERE root = ?", (self._names.key(str(root)),)).fetchall()
-            found = [self._describe(connection, row) for row in rows]
-        return found[0] if found and found[0].holdings.files else None
+        """Describe what another machine has indexed of a folder that is not here."""
+        row = self._database.query_one(f"{_ALL} WHERE root = ?", (self._names.key(str(root)),))
+        found = self._describe(row) if row else None
+        return found if found and found.holdings.files else None
 
     def keep(self, root: Path) -> None:
         with self._database.transaction() as connection:
@@ -191,39 +163,30 @@ class PostgresIndexCatalog:
                 self._delete(library)
 
     def all(self) -> list[IndexSummary]:
-        with self._database.connection() as connection:
-            rows = connection.execute(f"{_ALL} ORDER BY root").fetchall()
-            return [self._describe(connection, row) for row in rows if not row["root"].startswith(SCHEME.encode())]
+        rows = self._database.query(f"{_ALL} ORDER BY root")
+        return [self._describe(row) for row in rows if not row["root"].startswith(SCHEME.encode())]
 
     def close(self) -> None:
         """Do nothing: the database is closed by its owner."""
 
-    def _describe(self, connection: Connection, row: Any) -> IndexSummary:
+    def _describe(self, row: Any) -> IndexSummary:
         """Describe an index; its size is its share of what all indexes take."""
-        files = connection.execute(_FILES, (row["id"],)).fetchone()["n"]
-        taken = connection.execute(_SIZE).fetchone()
-        share = row["passages"] / max(int(taken["passages"] or 0), 1)
-        vectors = index_postgres.count_vectors(connection, row["id"])
-        return IndexSummary(
-            self._names.path(row["root"]),
-            IndexCounts(files, row["passages"], vectors),
-            round(int(taken["size"]) * share),
-            datetime.fromisoformat(row["updated"]),
-            row["machine"],
-            bool(row["kept"]),
-        )
+        root, taken = self._names.path(row["root"]), self._database.query_one(_SIZE)
+        size = round(int(taken["size"]) * row["passages"] / max(int(taken["passages"] or 0), 1))
+        holdings, updated = self.open(Path(root)).count_contents(), datetime.fromisoformat(row["updated"])
+        return IndexSummary(root, holdings, size, updated, row["machine"], bool(row["kept"]))
 
     def _find_ids(self, root: bytes, kept: bool) -> list[int]:
         """Return the index of a folder and, of an upload, those of its owner that it is in."""
-        with self._database.connection() as connection:
-            found = connection.execute("SELECT id FROM libraries WHERE root = ? AND kept <= ?", (root, kept)).fetchall()
-            if root.startswith(SCHEME.encode()):
-                owner = root.rpartition(b"/")[0]
-                found += connection.execute(_CONTAINING, (*_prefix_range(owner), *_prefix_range(root))).fetchall()
+        found = self._database.query("SELECT id FROM libraries WHERE root = ? AND kept <= ?", (root, kept))
+        if root.startswith(SCHEME.encode()):
+            owner = root.rpartition(b"/")[0]
+            found += self._database.query(_CONTAINING, (*_prefix_range(owner), *_prefix_range(root)))
         return list(dict.fromkeys(row["id"] for row in found))
 
     def _delete(self, library: int) -> None:
-        index_postgres.drop_vector_index(self._database, library)
+        with self._database.transaction() as connection:
+            connection.execute(f"DROP INDEX IF EXISTS library_vectors_{library}")  # the vectors go with their passages
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM libraries WHERE id = ?", (library,))
             bounds = (f"{library}.", f"{library}/")  # what follows the full stop
@@ -233,6 +196,9 @@ class PostgresIndexCatalog:
 def _prefix_range(path: bytes) -> tuple[bytes, bytes]:
     """Return the bounds of all paths below a path: 0 follows the slash."""
     return path + b"/", path + b"0"
+
+
+IndexCatalog = FileIndexCatalog | PostgresIndexCatalog
 
 
 class IndexStore(NamedTuple):

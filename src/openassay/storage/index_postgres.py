@@ -7,7 +7,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from itertools import islice
 from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -137,77 +136,11 @@ ORDER BY score DESC, p.id
 """
 
 
-def ensure_vector_table(database: PostgresDatabase) -> str:
-    """Make the table of vectors; return why there can be none, or nothing."""
-    with database.connection() as connection:
-        if connection.execute(_IS_THERE).fetchone()["there"]:
-            return ""
-    try:
-        with database.transaction() as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(?)", (_TABLE_LOCK,))
-            for statement in _CREATE_TABLE:
-                connection.execute(statement)
-    except StorageError as error:
-        if error.retryable:  # the server is gone, which says nothing about what it has
-            raise
-        return error.message
-    return ""
-
-
 def count_vectors(connection: Connection, library: int) -> int:
     if not connection.execute(_IS_THERE).fetchone()["there"]:
         return 0
     sql = "SELECT count(*) AS n FROM library_vectors WHERE library = ?"
     return int(connection.execute(sql, (library,)).fetchone()["n"])
-
-
-def set_vector_model(connection: Connection, library: int, model: str) -> None:
-    """Set the model of the vectors; those of another are deleted."""
-    sql = "UPDATE libraries SET model = ? WHERE id = ? AND model IS DISTINCT FROM ?"
-    if connection.execute(sql, (model, library, model)).rowcount:
-        connection.execute("DELETE FROM library_vectors WHERE library = ?", (library,))
-
-
-def list_passages_to_embed(connection: Connection, library: int, after: int, limit: int) -> list[PendingPassage]:
-    rows = connection.execute(_BARE, (library, after, limit))
-    return [PendingPassage(row["id"], f"{row['title']}. {row['text']}") for row in rows]
-
-
-def store_vectors(connection: Connection, library: int, vectors: "Mapping[int, NDArray[np.float32]]") -> None:
-    connection.execute(_ADD, (library, list(vectors), [_format_vector(vector) for vector in vectors.values()]))
-
-
-def find_nearest(
-    connection: Connection, library: int, vector: "NDArray[np.float32]", limit: int, metadata: str
-) -> list[Any]:
-    """Find the nearest passages, inside a transaction."""
-    if limit < 1 or not connection.execute(_IS_THERE).fetchone()["there"]:
-        return []
-    connection.execute(f"SET LOCAL hnsw.ef_search = {min(max(_SEARCH_DEPTH, limit), 1000)}")
-    sql = _NEAREST.format(library=library, length=len(vector), metadata=metadata)
-    return connection.execute(sql, (_format_vector(vector), _format_vector(vector), limit)).fetchall()
-
-
-def build_vector_index(database: PostgresDatabase, library: int) -> None:
-    """Build an HNSW index for the vectors of one index that has many: one for all would have to skip those of others.
-    Built when they are there, it takes a third of the time."""
-    with database.connection() as connection:
-        if count_vectors(connection, library) <= EXACT_LIMIT:
-            return
-        sql = "SELECT vector_dims(vector) AS length FROM library_vectors WHERE library = ? LIMIT 1"
-        length = connection.execute(sql, (library,)).fetchone()["length"]
-    with database.transaction() as connection:
-        connection.execute("SET LOCAL maintenance_work_mem = '256MB'")
-        connection.execute(
-            f"CREATE INDEX IF NOT EXISTS library_vectors_{library} ON library_vectors"
-            f" USING hnsw ((vector::halfvec({length})) halfvec_ip_ops) WHERE library = {library}"
-        )
-
-
-def drop_vector_index(database: PostgresDatabase, library: int) -> None:
-    """Drop the HNSW index; the vectors go with their passages."""
-    with database.transaction() as connection:
-        connection.execute(f"DROP INDEX IF EXISTS library_vectors_{library}")
 
 
 def _format_vector(vector: "NDArray[np.float32]") -> str:
@@ -224,7 +157,7 @@ _LENGTH = 0.75  # how much a long passage is discounted, as in BM25
 
 _OPEN = """
 INSERT INTO libraries (root, machine, updated) VALUES (?, ?, ?)
-ON CONFLICT (root) DO UPDATE SET machine = excluded.machine, updated = excluded.updated RETURNING id, passages
+ON CONFLICT (root) DO UPDATE SET machine = excluded.machine, updated = excluded.updated RETURNING id, passages, model
 """
 _FIRST_FILES = """
 SELECT DISTINCT ON (hash) hash, metadata FROM library_files
@@ -287,16 +220,12 @@ class _IndexRow(NamedTuple):
 
 
 class _IndexText(NamedTuple):
-    """A document to be written to the index; its vectors are made of its title and passages."""
+    """A document to be written to the index."""
 
     hash: str
     title: str
     text: str
     passages: Sequence[tuple[int, int, str]]
-    vectors: Sequence[TermVector] = ()
-
-    def with_title(self, title: str) -> "_IndexText":
-        return self if title == self.title else self._replace(title=title, vectors=())
 
 
 class PostgresIndex:
@@ -320,8 +249,7 @@ class PostgresIndex:
         SELECT path, f.size, mtime_ns FROM library_files AS f JOIN libraries ON libraries.id = library
         WHERE root = ? ORDER BY path
         """
-        with self._database.connection() as connection:
-            rows = connection.execute(sql, (self._root,)).fetchall()
+        rows = self._database.query(sql, (self._root,))
         return {self._names.path(row["path"]): FileStamp(row["size"], row["mtime_ns"]) for row in rows}
 
     def replace(self, path: str, stamp: FileStamp, document: Document | None, passages: Sequence[Passage]) -> None:
@@ -333,12 +261,11 @@ class PostgresIndex:
         by_path = {file.path: file for file in files}
         if not by_path:
             return
-        texts = []
+        given = {}
         for file in by_path.values():
             if document := file.document:
                 passages = [(passage.start, passage.end, passage.text) for passage in file.passages]
-                texts.append(_IndexText(document.hash, document.title, document.text, passages))
-        given = self._add_term_vectors(texts)
+                given[document.hash] = _IndexText(document.hash, document.title, document.text, passages)
         with self._open_writer() as (connection, library):
             changed = self._unlink(connection, library, list(by_path)) | given.keys()
             columns = "library_files (library, path, size, mtime_ns, hash, metadata)"
@@ -401,39 +328,66 @@ class PostgresIndex:
         return try_postgres_lock(self._database, self._root, wait)
 
     def optimize(self) -> None:
-        """Sort new passages into the full-text index, and build an HNSW index for many vectors."""
+        """Sort new passages into the full-text index. Many vectors get an HNSW index of their own: one for all would
+        have to skip those of others. Built when they are there, it takes a third of the time."""
         with self._database.connection() as connection:
             connection.execute(_CLEAN)
             about = self._find_row(connection)
-        if about and about["model"]:
-            build_vector_index(self._database, about["id"])
+            if not about or not about["model"] or count_vectors(connection, about["id"]) <= EXACT_LIMIT:
+                return
+            id, sql = about["id"], "SELECT vector_dims(vector) AS length FROM library_vectors WHERE library = ? LIMIT 1"
+            length = connection.execute(sql, (id,)).fetchone()["length"]
+        with self._database.transaction() as connection:
+            connection.execute("SET LOCAL maintenance_work_mem = '256MB'")
+            connection.execute(
+                f"CREATE INDEX IF NOT EXISTS library_vectors_{id} ON library_vectors"
+                f" USING hnsw ((vector::halfvec({length})) halfvec_ip_ops) WHERE library = {id}"
+            )
 
     def vector_problem(self) -> str:
-        return ensure_vector_table(self._database)
+        """Make the table of vectors; return why there can be none, or nothing."""
+        if self._database.query_one(_IS_THERE)["there"]:
+            return ""
+        try:
+            with self._database.transaction() as connection:
+                connection.execute("SELECT pg_advisory_xact_lock(?)", (_TABLE_LOCK,))
+                for statement in _CREATE_TABLE:
+                    connection.execute(statement)
+        except StorageError as error:
+            if error.retryable:  # the server is gone, which says nothing about what it has
+                raise
+            return error.message
+        return ""
 
     def list_pending(self, model: str, *, after: int, limit: int) -> list[PendingPassage]:
-        with self._open_writer() as (connection, library):
-            set_vector_model(connection, library.id, model)
-            return list_passages_to_embed(connection, library.id, after, limit)
+        with self._open_writer(model) as (connection, library):
+            rows = connection.execute(_BARE, (library.id, after, limit))
+            return [PendingPassage(row["id"], f"{row['title']}. {row['text']}") for row in rows]
 
     def add_vectors(self, model: str, vectors: "Mapping[int, NDArray[np.float32]]") -> None:
-        with self._open_writer() as (connection, library):
-            set_vector_model(connection, library.id, model)
-            store_vectors(connection, library.id, vectors)
+        with self._open_writer(model) as (connection, library):
+            formatted = [_format_vector(vector) for vector in vectors.values()]
+            connection.execute(_ADD, (library.id, list(vectors), formatted))
 
     def find_nearest(self, model: str, vector: "NDArray[np.float32]", *, limit: int) -> list[PassageMatch]:
         with self._database.transaction() as connection:
             about = self._find_row(connection)
-            if about is None or about["model"] != model:
+            if limit < 1 or not about or about["model"] != model:
                 return []
-            rows = find_nearest(connection, about["id"], vector, limit, _METADATA)
+            connection.execute(f"SET LOCAL hnsw.ef_search = {min(max(_SEARCH_DEPTH, limit), 1000)}")
+            sql = _NEAREST.format(library=about["id"], length=len(vector), metadata=_METADATA)
+            rows = connection.execute(sql, (_format_vector(vector), _format_vector(vector), limit)).fetchall()
         return [_to_passage(row) for row in rows]
 
     @contextmanager
-    def _open_writer(self) -> Iterator[tuple[PostgresConnection, _IndexRow]]:
-        """Open a transaction that changes the index alone: its row is locked."""
+    def _open_writer(self, model: str = "") -> Iterator[tuple[PostgresConnection, _IndexRow]]:
+        """Open a transaction that changes the index alone: its row is locked. Vectors of another model than the one
+        given are deleted."""
         with self._database.transaction() as connection:
             row = connection.execute(_OPEN, (self._root, socket.gethostname(), timestamp(utc_now()))).fetchone()
+            if model and row["model"] != model:
+                connection.execute("UPDATE libraries SET model = ? WHERE id = ?", (model, row["id"]))
+                connection.execute("DELETE FROM library_vectors WHERE library = ?", (row["id"],))
             yield cast(PostgresConnection, connection), _IndexRow(row["id"], row["passages"])
 
     def _find_row(self, connection: Any) -> Any:
@@ -467,7 +421,7 @@ class PostgresIndex:
             elif row["title"] != titles[hash] or cut[row["id"]] != list(passages):
                 stale.append(row["id"])
                 fresh.append(_IndexText(hash, titles[hash], row["text"], passages))
-        fresh += [text.with_title(titles[hash]) for hash, text in given.items() if hash not in stored]
+        fresh += [text._replace(title=titles[hash]) for hash, text in given.items() if hash not in stored]
         passages_less = words_less = 0
         if stale:
             dropped = connection.execute(_DROP_PASSAGES, (stale,)).fetchone()
@@ -485,30 +439,18 @@ class PostgresIndex:
         sql = "SELECT id, hash FROM library_documents WHERE library = ? AND hash = ANY(?)"
         asked = (library.id, [text.hash for text in texts])
         ids = {row["hash"]: row["id"] for row in connection.execute(sql, asked)}
-        missing = self._add_term_vectors([text for text in texts if not text.vectors])
-        passages = [
-            (ids[text.hash], *passage, vector)
-            for text in texts
-            for passage, vector in zip(text.passages, (missing.get(text.hash) or text).vectors, strict=True)
-        ]
-        standing = Counter[str]()
-        for number, (*_, vector) in enumerate(passages, library.passages):
-            if counted := _count_weight(number):
+        passages = [(text, passage) for text in texts for passage in text.passages]
+        vectors = build_vectors(connection, self._stems, [(text.title, said) for text, (_, _, said) in passages])
+        standing, rows = Counter[str](), list[tuple[object, ...]]()
+        for number, ((text, (start, end, said)), vector) in enumerate(zip(passages, vectors, strict=True)):
+            counted = _count_weight(library.passages + number)
+            if counted:
                 standing.update(dict.fromkeys((f"{library.prefix}{stem}" for stem in vector.times), counted))
-        rows = (
-            (document, start, end, vector.size, _count_weight(number), said, vector.to_tsvector(library.prefix))
-            for number, (document, start, end, said, vector) in enumerate(passages, library.passages)
-        )
+            words = vector.to_tsvector(library.prefix)
+            rows.append((ids[text.hash], start, end, vector.size, counted, said, words))
         connection.copy('library_passages (document, "start", "end", size, counted, text, words)', rows)
         connection.execute(_COUNT_WORDS, (json.dumps(standing),))
-        return sum(vector.size for *_, vector in passages)
-
-    def _add_term_vectors(self, texts: Sequence[_IndexText]) -> dict[str, _IndexText]:
-        """Return texts with their vectors, by hash. It takes a second or two: outside a transaction, where possible."""
-        passages = [(text.title, passage) for text in texts for _, _, passage in text.passages]
-        with self._database.connection() as connection:
-            made = iter(build_vectors(connection, self._stems, passages))
-        return {text.hash: text._replace(vectors=list(islice(made, len(text.passages)))) for text in texts}
+        return sum(vector.size for vector in vectors)
 
     def _count_words(self, connection: Any, about: Mapping[str, Any], asked: Sequence[str]) -> dict[str, int]:
         """Estimate in how many passages each word stands, for those that stand in any."""

@@ -93,48 +93,12 @@ class _RowBudget:
 # 100,000 an index on PostgreSQL answers sooner.
 
 _CHUNK = 4_096  # vectors in memory at a time, which is 3 MB
-MISSING_VECTORS = """
+_MODEL = "model"  # the property that names it
+_MISSING_VECTORS = """
 SELECT id, title, text FROM passages
 WHERE id > ? AND NOT EXISTS (SELECT 1 FROM vectors WHERE passage = passages.id) ORDER BY id LIMIT ?
 """
-STORE_VECTOR = "INSERT OR REPLACE INTO vectors (passage, vector) SELECT id, ? FROM passages WHERE id = ?"
-_MODEL = "SELECT value FROM about WHERE name = 'model'"
-
-
-def set_model(connection: sqlite3.Connection, model: str) -> None:
-    """Set the model of the vectors; those of another are deleted."""
-    if _read_model(connection) != model:
-        connection.execute("DELETE FROM vectors")
-        connection.execute("INSERT OR REPLACE INTO about (name, value) VALUES ('model', ?)", (model.encode(),))
-
-
-def pack_vector(vector: "NDArray[np.float32]") -> bytes:
-    import numpy as np
-
-    return bytes(vector.astype(np.float16).tobytes())
-
-
-def scan_vectors(
-    connection: sqlite3.Connection, model: str, vector: "NDArray[np.float32]", limit: int
-) -> dict[int, float]:
-    """Return the cosines of the nearest passages, by their ids."""
-    import numpy as np
-
-    best: list[tuple[float, int]] = []
-    if _read_model(connection) != model:
-        return {}
-    cursor = connection.execute("SELECT passage, vector FROM vectors")
-    while rows := cursor.fetchmany(_CHUNK):
-        joined = np.frombuffer(b"".join(row["vector"] for row in rows), np.float16)
-        cosines = joined.reshape(len(rows), -1).astype(np.float32) @ vector
-        nearest = np.argsort(-cosines, kind="stable")[: max(limit, 0)]
-        best = heapq.nlargest(max(limit, 0), best + [(float(cosines[at]), -rows[at]["passage"]) for at in nearest])
-    return {-id: cosine for cosine, id in best}
-
-
-def _read_model(connection: sqlite3.Connection) -> str:
-    row = connection.execute(_MODEL).fetchone()
-    return row["value"].decode() if row else ""
+_STORE_VECTOR = "INSERT OR REPLACE INTO vectors (passage, vector) SELECT id, ? FROM passages WHERE id = ?"
 
 
 _MAX_SCORE_WORDS = 16  # common words that score what rarer ones have found
@@ -186,8 +150,7 @@ class SqliteIndex(Closable):
             yield
 
     def stamps(self) -> dict[str, FileStamp]:
-        with self._database.connection() as connection:
-            rows = connection.execute("SELECT path, size, mtime_ns FROM files ORDER BY path").fetchall()
+        rows = self._database.query("SELECT path, size, mtime_ns FROM files ORDER BY path")
         return {_decode_path(row["path"]): FileStamp(row["size"], row["mtime_ns"]) for row in rows}
 
     def replace_all(self, files: Sequence[IndexEntry]) -> None:
@@ -234,16 +197,14 @@ class SqliteIndex(Closable):
             return _load_best(connection, scores, limit)
 
     def document(self, hash: str) -> Document:
-        with self._database.connection() as connection:
-            rows = connection.execute(_FIND, (hash,)).fetchall()
+        rows = self._database.query(_FIND, (hash,))
         return load_document(*get_only([tuple(row) for row in rows], hash))
 
     def count_contents(self) -> IndexCounts:
-        with self._database.connection() as connection:
-            counts = [
-                int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608  # a table of ours
-                for table in ("files", "passages", "vectors")
-            ]
+        counts = [
+            int(self._database.query_one(f"SELECT count(*) FROM {table}")[0])  # noqa: S608  # a table of ours
+            for table in ("files", "passages", "vectors")
+        ]
         return IndexCounts(*counts)
 
     def lock_updates(self, *, wait: float) -> AbstractContextManager[bool]:
@@ -263,23 +224,44 @@ class SqliteIndex(Closable):
         return ""
 
     def list_pending(self, model: str, *, after: int, limit: int) -> list[PendingPassage]:
-        with self._database.transaction() as connection:
-            set_model(connection, model)
-            rows = connection.execute(MISSING_VECTORS, (after, limit)).fetchall()
+        with self._open_vectors(model) as connection:
+            rows = connection.execute(_MISSING_VECTORS, (after, limit)).fetchall()
         return [PendingPassage(row["id"], f"{row['title']}. {row['text']}") for row in rows]
 
     def add_vectors(self, model: str, vectors: "Mapping[int, NDArray[np.float32]]") -> None:
-        with self._database.transaction() as connection:
-            set_model(connection, model)
-            connection.executemany(STORE_VECTOR, [(pack_vector(vector), id) for id, vector in vectors.items()])
+        import numpy as np
+
+        rows = [(vector.astype(np.float16).tobytes(), id) for id, vector in vectors.items()]
+        with self._open_vectors(model) as connection:
+            connection.executemany(_STORE_VECTOR, rows)
 
     def find_nearest(self, model: str, vector: "NDArray[np.float32]", *, limit: int) -> list[PassageMatch]:
+        import numpy as np
+
+        best: list[tuple[float, int]] = []
+        if self.properties().get(_MODEL) != model:
+            return []
         with self._database.connection() as connection:
-            return _load_best(connection, scan_vectors(connection, model, vector, limit), limit)
+            cursor = connection.execute("SELECT passage, vector FROM vectors")
+            while rows := cursor.fetchmany(_CHUNK):
+                joined = np.frombuffer(b"".join(row["vector"] for row in rows), np.float16)
+                cosines = joined.reshape(len(rows), -1).astype(np.float32) @ vector
+                nearest = np.argsort(-cosines, kind="stable")[: max(limit, 0)]
+                found = [(float(cosines[at]), -rows[at]["passage"]) for at in nearest]
+                best = heapq.nlargest(max(limit, 0), best + found)
+            return _load_best(connection, {-id: cosine for cosine, id in best}, limit)
+
+    @contextmanager
+    def _open_vectors(self, model: str) -> Iterator[sqlite3.Connection]:
+        """Open a transaction on the vectors of a model; those of another are deleted."""
+        with self._database.transaction() as connection:
+            if self.properties().get(_MODEL) != model:
+                connection.execute("DELETE FROM vectors")
+                self.set_property(_MODEL, model)
+            yield connection
 
     def properties(self) -> dict[str, str]:
-        with self._database.connection() as connection:
-            rows = connection.execute("SELECT name, value FROM about").fetchall()
+        rows = self._database.query("SELECT name, value FROM about")
         return {row["name"]: _decode_path(row["value"]) for row in rows}
 
     def set_property(self, name: str, value: str) -> None:

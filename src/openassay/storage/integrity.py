@@ -13,20 +13,16 @@ from typing import NamedTuple
 from openassay.errors import ConfigurationError, EvidenceError, IntegrityError, StorageError
 from openassay.storage.database import ALL_TABLES, DOCUMENTS, Connection, Database, TableSpec, run_in_thread
 from openassay.storage.documents import load_document
-from openassay.storage.rows import ALTERATION_HELP, Head, Rows, Seals, overwrite_row
+from openassay.storage.rows import ALTERATION_HELP, Head, Rows, RowStore, Seals, overwrite_row
 from openassay.storage.threads import run_ids
 
 _THREAD_DOCUMENTS = "SELECT document FROM used_documents WHERE thread = ?"
-_BATCH = 200  # documents asked for at a time
 
 ScopeOwner = tuple[str, str]  # a scope and its owner
 
 
-class SqlIntegrity:
+class SqlIntegrity(RowStore):
     """Whether what is stored is what was written."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
 
     @run_in_thread
     def check(self, thread: str, documents: Collection[str]) -> None:
@@ -35,14 +31,11 @@ class SqlIntegrity:
             for scope, owner in self._scopes(thread):
                 self._rows.check(scope, owner)
         self._rows.heads.check_all()
-        hashes, found = sorted(documents), set[str]()
-        for start in range(0, len(hashes), _BATCH):
-            batch = hashes[start : start + _BATCH]
-            rest = f"WHERE hash IN ({', '.join('?' for _ in batch)})"
-            for row in self._rows.read(DOCUMENTS, rest, batch):
-                load_document(row["hash"], row["metadata"], row["text"].encode())
-                found.add(row["hash"])
-        for hash in sorted(set(documents) - found):
+        missing = set(documents)
+        for row in self._rows.iter_among(DOCUMENTS, "hash", documents):
+            load_document(row["hash"], row["metadata"], row["text"].encode())
+            missing.discard(row["hash"])
+        for hash in sorted(missing):
             raise IntegrityError(
                 f"row documents {hash} is missing, and thread {thread} rests on it", help=ALTERATION_HELP
             )
@@ -72,10 +65,9 @@ class SqlIntegrity:
     def _all_scopes(self) -> list[ScopeOwner]:
         """List whatever has a head, and rows that should have one."""
         owners = set(self._rows.heads.list_scopes())
-        with self._rows.database.connection() as connection:
-            for table in (table for table in ALL_TABLES if table.scope):
-                found = connection.execute(f"SELECT DISTINCT {table.owner} AS owner FROM {table.name}").fetchall()  # noqa: S608
-                owners |= {(table.scope, str(row["owner"])) for row in found}
+        for table in (table for table in ALL_TABLES if table.scope):
+            found = self._rows.database.query(f"SELECT DISTINCT {table.owner} AS owner FROM {table.name}")  # noqa: S608
+            owners |= {(table.scope, str(row["owner"])) for row in found}
         return sorted(owners)
 
     def _check_table(self, table: TableSpec, rest: str, arguments: tuple[str | None, ...]) -> Iterator[str]:
@@ -102,10 +94,6 @@ def _error_messages(check: Callable[[], object]) -> Iterator[str]:
 # only ever checked with the key of the settings, so nobody gains by changing the row.
 
 _SEAL_HELP = "Run `openassay admin seal`"
-_TRUST_HELP = (
-    "If it was sealed before, somebody has altered it: restore a copy. If you know that it never was: "
-    "openassay admin seal --trust-unsealed"
-)
 _READ = "SELECT value FROM meta WHERE name = 'sealing'"
 _NOTE = "INSERT INTO meta (name, value) VALUES ('sealing', ?) ON CONFLICT (name) DO "
 
@@ -118,20 +106,14 @@ class DatabaseSealSettings(NamedTuple):
 
 
 def ensure_seals(rows: Rows) -> None:
-    """Make sure that a database is sealed the way the settings say; called when it is opened.
-
-    Rows from before there were seals are sealed now, unless there is a key: then a person must say that they can be
-    trusted."""
+    """Make sure that a database is sealed the way the settings say; called when it is opened."""
     configured = DatabaseSealSettings(rows.seals.key_id, rows.seals.encrypts)
     held = read_seal_settings(rows.database)
     if held is None:
         with rows.database.transaction() as connection:
             if connection.execute(_NOTE + "NOTHING", (json.dumps(configured._asdict()),)).rowcount:
-                if _count(connection, "heads"):
+                if any(_count(connection, name) for name in ("heads", *(table.name for table in ALL_TABLES))):
                     raise _alteration_error(rows.database)  # it was sealed, and the row that said so is gone
-                if rows.seals.keyed and _has_rows(rows.database):
-                    raise ConfigurationError(f"{rows.database.name} holds rows without seals", help=_TRUST_HELP)
-                rows.heads.replace(connection, _rewrite(connection, rows).values())
                 return
         held = read_seal_settings(rows.database)  # another process was faster
     if held is not None and held != configured:
@@ -140,8 +122,7 @@ def ensure_seals(rows: Rows) -> None:
 
 def read_seal_settings(database: Database) -> DatabaseSealSettings | None:
     """Read how a database is sealed; None where it never was."""
-    with database.connection() as connection:
-        row = connection.execute(_READ).fetchone()
+    row = database.query_one(_READ)
     if row is None:
         return None
     try:
@@ -151,27 +132,19 @@ def read_seal_settings(database: Database) -> DatabaseSealSettings | None:
         raise _alteration_error(database) from error
 
 
-def reseal(database: Database, old: Seals, new: Seals, *, trust_unsealed: bool = False) -> int:
+def reseal(database: Database, old: Seals, new: Seals) -> int:
     """Check everything with the old key and seal it with the new one, all or nothing; return the number of rows.
-
-    Nothing else may be using the database. Rows without seals are accepted only if a person says that they can be
-    trusted: anybody who can write to the database can remove seals."""
+    Nothing else may be using the database."""
     before, after = Rows(database, old), Rows(database, new)
-    held, configured = read_seal_settings(database), DatabaseSealSettings(old.key_id, old.encrypts)
-    if held is not None and held != configured:
-        raise _mismatch_error(database, held, configured)
-    if held is None and not old.keyed and not before.heads.list_scopes():
-        if new.keyed and not trust_unsealed and _has_rows(database):
-            raise ConfigurationError(f"{database.name} holds rows without seals", help=_TRUST_HELP)
-        ensure_seals(before)
+    ensure_seals(before)
     with database.transaction() as connection:
         before.heads.check_all()
-        versions = {(scope, owner): before.check(scope, owner) for scope, owner in before.heads.list_scopes()}
-        heads = _rewrite(connection, after, before)
-        for scope, owner in heads.keys() - versions.keys():
+        known = set(before.heads.list_scopes())
+        for scope, owner in known:
+            before.check(scope, owner)
+        heads = _rewrite(connection, before, after)
+        for scope, owner in heads.keys() - known:
             raise before.count_error(scope, owner, -heads[scope, owner].members)
-        for name, version in versions.items():
-            heads.setdefault(name, Head(":".join(name))).version = version + 1
         after.heads.replace(connection, heads.values())
         note = json.dumps(DatabaseSealSettings(new.key_id, new.encrypts)._asdict())
         connection.execute(_NOTE + "UPDATE SET value = excluded.value", (note,))
@@ -180,28 +153,17 @@ def reseal(database: Database, old: Seals, new: Seals, *, trust_unsealed: bool =
     return count
 
 
-def _rewrite(connection: Connection, rows: Rows, before: Rows | None = None) -> dict[ScopeOwner, Head]:
-    """Seal every row anew, read by `before` or, without it, from before there were seals; return the heads of all."""
+def _rewrite(connection: Connection, before: Rows, after: Rows) -> dict[ScopeOwner, Head]:
+    """Seal every row anew; return the heads of all."""
     heads: dict[ScopeOwner, Head] = {}
     for table in ALL_TABLES:
-        for row in chain.from_iterable(rows.iter_batches(table)):
-            if before is not None:
-                values = before.decode(table, row)
-            elif row["seal"]:
-                raise _alteration_error(rows.database)
-            else:
-                values = {name: row[name] for name in table.columns}
-            new = rows.encode(table, values)
+        for row in chain.from_iterable(before.iter_batches(table)):
+            new = after.encode(table, before.decode(table, row))
             overwrite_row(connection, table, new)
             if table.scope:
                 name = (table.scope, new[table.owner])
                 heads.setdefault(name, Head(":".join(name))).add(1, int(new["seal"], 16))
     return heads
-
-
-def _has_rows(database: Database) -> bool:
-    with database.connection() as connection:
-        return any(_count(connection, table.name) for table in ALL_TABLES)
 
 
 def _count(connection: Connection, table: str) -> int:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 
 from openassay.errors import BudgetError, StorageError
 from openassay.models.spend import MICRO, Caps, Charge, LedgerCall, ModelSpend, Reservation, Spend
 from openassay.models.thread import LOCAL, ResearchOptions
 from openassay.storage.database import ACCOUNTS, CALLS, RUNS, THREADS, run_in_thread, timestamp, utc_now
-from openassay.storage.rows import Row, Rows, Writer
+from openassay.storage.rows import Row, Rows, RowStore, Writer
 
 # Why a call ended without an answer; a line without an error has one, or may still get one.
 NEVER_SENT = "never sent: its caller died"
@@ -39,14 +39,6 @@ class LedgerAccount(NamedTuple):
     caps: Caps
     used: Amounts  # booked and reserved together
     refused: bool
-
-
-class Booking(NamedTuple):
-    micros: int
-    tokens: int
-    prompt_tokens: int
-    completion_tokens: int
-    confirmed: bool
 
 
 def limits(caps: Caps, *, research: bool) -> Amounts:
@@ -102,12 +94,13 @@ def fits_after_settlement(wanted: Reservation, account: LedgerAccount, open: Amo
     return caps_error(wanted, account._replace(used=booked)) is None
 
 
-def book_charge(charge: Charge, worst: Amounts) -> Booking:
-    """Book what a call was charged; the worst case where its usage is missing, or more than that."""
-    tokens = charge.prompt_tokens + charge.completion_tokens
-    if charge.micros is None or charge.micros > worst.micros or tokens > worst.tokens:
-        return Booking(worst.micros, worst.tokens, 0, 0, confirmed=False)
-    return Booking(charge.micros, tokens, charge.prompt_tokens, charge.completion_tokens, confirmed=True)
+def book_charge(charge: Charge, micros: int, tokens: int) -> dict[str, int]:
+    """Book what a call was charged; the worst case, which is given, where its usage is missing, or more than that."""
+    used = charge.prompt_tokens + charge.completion_tokens
+    if charge.micros is None or charge.micros > micros or used > tokens:
+        return {"micros": micros, "tokens": tokens, "prompt_tokens": 0, "completion_tokens": 0, "confirmed": 0}
+    counted = {"prompt_tokens": charge.prompt_tokens, "completion_tokens": charge.completion_tokens}
+    return {"micros": charge.micros, "tokens": used, **counted, "confirmed": 1}
 
 
 def format_dollars(micros: int) -> str:
@@ -139,49 +132,31 @@ def _to_fraction(share: float) -> Fraction:
     return Fraction(str(share))
 
 
-# A line of the ledger is one attempt at a call, from its reservation to its end. Each function returns what changes, or
-# None where the step is not allowed. Booleans are 0 or 1, and amounts are of the type of their column: a row is sealed
-# over what comes back from the database.
+# A line of the ledger is one attempt at a call, from its reservation to its end. Each step is a function that returns
+# what changes, or None where it is not allowed. A lost call can still be answered, settled or released: its caller was
+# only slow. Amounts are of the type of their column: a row is sealed over what comes back from the database.
 
 LineChanges = dict[str, object]
 
+_OPEN = ("reserved", "sent")
+_UNFINISHED = ("sent", "lost")
 _VOID: LineChanges = {"state": "void", "micros": 0, "tokens": 0, "confirmed": 1}
 
 
 def new_line(id: int, wanted: Reservation, now: datetime) -> Row:
-    names = ("key", "run", "step", "task", "provider", "model", "micros", "tokens")
-    return {
-        **{name: getattr(wanted, name) for name in names},
-        "id": id,
-        "time": timestamp(now),
-        "expires": now.timestamp() + wanted.seconds,
-        "research": int(wanted.research),
-        "state": "reserved",
-        "requests": 1,
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
-        "seconds": 0.0,
-        "confirmed": 1,
-        "answer": None,
-        "error": "",
-    }
-
-
-def changes_on_send(line: Row) -> LineChanges | None:
-    return {"state": "sent"} if line["state"] == "reserved" else None
-
-
-def changes_on_answer(line: Row, answer: str) -> LineChanges | None:
-    return {"answer": answer, "error": ""} if _can_finish(line) else None
+    names = ("key", "run", "step", "task", "provider", "model", "micros", "tokens", "research")
+    given = {name: getattr(wanted, name) for name in names}
+    counts = {"requests": 1, "prompt_tokens": 0, "completion_tokens": 0, "seconds": 0.0, "confirmed": 1}
+    times = {"time": timestamp(now), "expires": now.timestamp() + wanted.seconds}
+    return {"id": id, **given, **times, **counts, "state": "reserved", "answer": None, "error": ""}
 
 
 def changes_on_settle(line: Row, charge: Charge) -> LineChanges | None:
-    if not _can_finish(line):
+    if line["state"] not in _UNFINISHED:
         return None
-    booking = book_charge(charge, Amounts(line["micros"], line["tokens"], 1))
     error = BILLED if line["answer"] is None else ""
-    changes = {"state": "settled", "confirmed": int(booking.confirmed), "seconds": float(charge.seconds)}
-    return {**booking._asdict(), **changes, "error": error}
+    booked = book_charge(charge, line["micros"], line["tokens"])
+    return {**booked, "state": "settled", "seconds": float(charge.seconds), "error": error}
 
 
 def changes_on_release(line: Row, error: str) -> LineChanges | None:
@@ -198,17 +173,7 @@ def changes_on_expiry(line: Row) -> LineChanges:
     return {"state": "lost", "confirmed": 0, "error": LOST if line["answer"] is None else ""}
 
 
-def is_line_open(line: Row) -> bool:
-    return line["state"] in ("reserved", "sent")
-
-
-def _can_finish(line: Row) -> bool:
-    # A lost call can still be answered, settled or released: its caller was only slow.
-    return line["state"] in ("sent", "lost")
-
-
 _MAX_CAP = 2**62  # databases count to 2**63
-MAX_OWNERS = 10_000  # calls whose run is remembered; that of another is looked up
 _OWNER = "SELECT threads.owner AS owner FROM runs JOIN threads ON threads.id = runs.thread WHERE runs.id = ?"
 
 _SUM_USAGE = """
@@ -234,6 +199,7 @@ SELECT label, sum(made) AS calls, sum(CASE WHEN error <> '' THEN made ELSE 0 END
     sum(completion_tokens) AS completion_tokens, sum(seconds) AS seconds
 FROM lines GROUP BY label HAVING sum(made) > 0 ORDER BY label
 """
+_COUNTED = ("calls", "failed", "prompt_tokens", "completion_tokens", "seconds")
 
 
 class SqlLedger:
@@ -253,7 +219,6 @@ class SqlLedger:
         self._now = now
         self._on_change = on_change
         self._checked: set[str] = set()
-        self._owners: dict[str, str] = {}  # run by key, of the last unfinished calls of this process
 
     @run_in_thread
     def open(self, run: str, caps: Caps) -> None:
@@ -278,57 +243,57 @@ class SqlLedger:
         if refusal:
             raise refusal
 
-    async def record_send(self, key: str) -> None:
-        await asyncio.to_thread(self._change, key, "sent", changes_on_send)
+    @run_in_thread
+    def record_send(self, key: str) -> None:
+        self._change(key, "sent", lambda line: {"state": "sent"} if line["state"] == "reserved" else None)
 
-    async def store_answer(self, key: str, answer: str) -> None:
-        await asyncio.to_thread(self._change, key, "answered", partial(changes_on_answer, answer=answer))
+    @run_in_thread
+    def store_answer(self, key: str, answer: str) -> None:
+        changes: LineChanges = {"answer": answer, "error": ""}
+        self._change(key, "answered", lambda line: changes if line["state"] in _UNFINISHED else None)
 
-    async def settle(self, key: str, charge: Charge) -> None:
-        await asyncio.to_thread(self._change, key, "settled", partial(changes_on_settle, charge=charge))
+    @run_in_thread
+    def settle(self, key: str, charge: Charge) -> None:
+        self._change(key, "settled", lambda line: changes_on_settle(line, charge))
 
-    async def release(self, key: str, error: str) -> None:
-        step = partial(changes_on_release, error=error or "no reason given")
-        await asyncio.to_thread(self._change, key, "released", step)
+    @run_in_thread
+    def release(self, key: str, error: str) -> None:
+        self._change(key, "released", lambda line: changes_on_release(line, error or "no reason given"))
 
-    async def get_answer(self, key: str) -> str | None:
-        line = await asyncio.to_thread(_latest_line, self._rows, key)
+    @run_in_thread
+    def get_answer(self, key: str) -> str | None:
+        line = _latest_line(self._rows, key)
         return line["answer"] if line else None
 
-    async def recover(self, run: str, *, all: bool = False) -> int:
-        return await asyncio.to_thread(self._recover, run, math.inf if all else self._now().timestamp())
+    @run_in_thread
+    def recover(self, run: str, *, all: bool = False) -> int:
+        return self._recover(run, math.inf if all else self._now().timestamp())
 
     @run_in_thread
     def get_spend(self, run: str) -> Spend:
         self._check(run)
-        with self._rows.database.connection() as connection:
-            found = connection.execute(_SUM_BY_MODEL, (run,)).fetchall()
+        found = self._rows.database.query(_SUM_BY_MODEL, (run,))
         return Spend(
             usd=int(sum(row["micros"] for row in found)) / MICRO,
             tokens=int(sum(row["tokens"] for row in found)),
             requests=int(sum(row["calls"] for row in found)),
             unconfirmed_usd=int(sum(row["unconfirmed"] for row in found)) / MICRO,
             by_model={
-                row["label"]: ModelSpend(
-                    calls=int(row["calls"]),
-                    failed=int(row["failed"]),
-                    prompt_tokens=int(row["prompt_tokens"]),
-                    completion_tokens=int(row["completion_tokens"]),
-                    usd=int(row["micros"]) / MICRO,
-                    seconds=row["seconds"],
-                )
+                row["label"]: ModelSpend(usd=int(row["micros"]) / MICRO, **{name: row[name] for name in _COUNTED})
                 for row in found
             },
         )
 
-    async def has_refusals(self, run: str) -> bool:
+    @run_in_thread
+    def has_refusals(self, run: str) -> bool:
         """Return whether research had to stop for lack of money, tokens or requests."""
-        account = await asyncio.to_thread(self._rows.find, ACCOUNTS, run)
+        account = self._rows.find(ACCOUNTS, run)
         return account is not None and bool(account["refused"])
 
-    async def calls(self, run: str) -> list[LedgerCall]:
+    @run_in_thread
+    def calls(self, run: str) -> list[LedgerCall]:
         """List the calls of a run, oldest first; each attempt has a line of its own."""
-        found = await asyncio.to_thread(_all_lines, self._rows, run)
+        found = _all_lines(self._rows, run)
         return [LedgerCall.model_validate({name: line[name] for name in LedgerCall.model_fields}) for line in found]
 
     @run_in_thread
@@ -374,11 +339,11 @@ class SqlLedger:
         """Reserve a call, or return the refusal: raising it would undo the transaction that records it."""
         now = self._now()
         line = _latest_line(self._rows, wanted.key)
-        if line and is_line_open(line) and line["expires"] <= now.timestamp():
+        if line and line["state"] in _OPEN and line["expires"] <= now.timestamp():
             self._recover(line["run"], now.timestamp())  # on its own: the dead caller may have been of another run
         with self._rows.open_writer("ledger", wanted.run) as writer:
             line = _latest_line(writer, wanted.key)
-            if line and (is_line_open(line) or line["answer"] is not None):
+            if line and (line["state"] in _OPEN or line["answer"] is not None):
                 raise call_state_error(wanted.key, "reserved", line["state"])
             account = _account(writer, wanted.run)
             refusal = _refusal(writer, wanted, account)
@@ -395,25 +360,17 @@ class SqlLedger:
                     refusal.retryable = fits_after_settlement(wanted, account, open_usage)
                     if wanted.research and wanted.last and not (refusal.retryable or account.refused):
                         writer.update(ACCOUNTS, (wanted.run,), {"refused": 1})
-        if refusal is None:
-            if len(self._owners) >= MAX_OWNERS:  # most of them were never settled: their callers are gone
-                self._owners.clear()
-            self._owners[wanted.key] = wanted.run
         return refusal
 
     def _change(self, key: str, verb: str, step: Callable[[Row], LineChanges | None]) -> None:
-        # Most were reserved a moment ago, and their run is remembered.
-        run = self._owners.pop(key, None) if verb in ("settled", "released") else self._owners.get(key)
-        if run is None:
-            found = _latest_line(self._rows, key)
-            if found is None:
-                raise call_state_error(key, verb, None)
-            run = str(found["run"])
-        with self._rows.open_writer("ledger", run) as writer:
-            line = _latest_line(writer, key)
-            changes = step(line) if line else None
-            if line is None or changes is None:
-                raise call_state_error(key, verb, line["state"] if line else None)
+        found = _latest_line(self._rows, key)
+        if found is None:
+            raise call_state_error(key, verb, None)
+        with self._rows.open_writer("ledger", found["run"]) as writer:
+            line = _latest_line(writer, key) or found
+            changes = step(line)
+            if changes is None:
+                raise call_state_error(key, verb, line["state"])
             changed = writer.update(CALLS, (line["id"],), changes)
         self._on_change(changed or line)
 
@@ -477,17 +434,10 @@ WHERE accounts.owner = ? AND calls.micros > 0 AND calls.time >= ?
 _ACTIVE = """
 WHERE status IN ('queued', 'running', 'waiting') AND thread IN (SELECT id FROM threads WHERE owner = ?)
 """
-_SUM_ACTIVE_RUNS = """
-SELECT run, sum(micros) AS used FROM calls WHERE run IN
-    (SELECT runs.id FROM runs JOIN threads ON threads.id = runs.thread
-    WHERE threads.owner = ? AND runs.status IN ('queued', 'running', 'waiting'))
-GROUP BY run
-"""
-_SUM_RUN = "SELECT coalesce(sum(micros), 0) AS micros FROM calls WHERE run = ?"
-_COUNT_ACTIVE = """
-SELECT count(*) AS runs FROM runs JOIN threads ON threads.id = runs.thread
-WHERE threads.owner = ? AND runs.id <> ? AND runs.status IN ('queued', 'running', 'waiting')
-"""
+_SUM_ACTIVE = f"""
+SELECT run, sum(micros) AS used FROM calls WHERE run IN (SELECT id FROM runs {_ACTIVE}) GROUP BY run
+"""  # noqa: S608  # ours
+_COUNT_ACTIVE = f"SELECT count(*) AS runs FROM runs {_ACTIVE} AND id <> ?"  # noqa: S608  # ours
 
 
 class OpenRun(NamedTuple):
@@ -498,20 +448,19 @@ class OpenRun(NamedTuple):
     used: int  # micro-dollars
 
 
-class SqlSpending:
+class SqlSpending(RowStore):
     """What a user has spent and may still spend, over all their runs. The ledger keeps a run's spending when its thread
     is deleted."""
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-
-    async def owner_total(self, owner: str, since: datetime) -> int:
+    @run_in_thread
+    def owner_total(self, owner: str, since: datetime) -> int:
         """Return what a user has spent since then, in micro-dollars."""
-        return await asyncio.to_thread(self._sum, _SUM_OWNER, (owner, timestamp(since)))
+        return self._sum(_SUM_OWNER, (owner, timestamp(since)))
 
-    async def run_total(self, run: str) -> int:
+    @run_in_thread
+    def run_total(self, run: str) -> int:
         """Return what a run has spent, in micro-dollars."""
-        return await asyncio.to_thread(self._sum, _SUM_RUN, (run,))
+        return self._sum(_SUM_USAGE, (run,))
 
     @run_in_thread
     def thread_owner(self, thread: str) -> str:
@@ -520,8 +469,7 @@ class SqlSpending:
 
     @run_in_thread
     def open_runs(self, owner: str) -> list[OpenRun]:
-        with self._rows.database.connection() as connection:
-            found = connection.execute(_SUM_ACTIVE_RUNS, (owner,)).fetchall()
+        found = self._rows.database.query(_SUM_ACTIVE, (owner,))
         used = {row["run"]: int(row["used"]) for row in found}
         runs = self._rows.read(RUNS, _ACTIVE, (owner,))
         return [
@@ -532,9 +480,7 @@ class SqlSpending:
     @run_in_thread
     def count_active(self, owner: str, without: str = "") -> int:
         """Count the runs that are queued, running or waiting for an answer."""
-        with self._rows.database.connection() as connection:
-            return int(connection.execute(_COUNT_ACTIVE, (owner, without)).fetchone()["runs"])
+        return int(self._rows.database.query_one(_COUNT_ACTIVE, (owner, without))["runs"])
 
     def _sum(self, sql: str, values: tuple[object, ...]) -> int:
-        with self._rows.database.connection() as connection:
-            return int(connection.execute(sql, values).fetchone()["micros"])
+        return int(self._rows.database.query_one(sql, values)["micros"])

@@ -14,21 +14,19 @@ from typing import TYPE_CHECKING, Any
 from openassay.errors import ConfigurationError, StorageError, install_help
 from openassay.storage.database import (
     POSTGRES_SCHEMA,
-    Closable,
     Connection,
     Constraint,
     ConstraintError,
-    Migration,
+    Database,
     StatementResult,
     Values,
-    load_migrations,
-    migration_history,
     record_migration,
-    schema_version,
 )
 
 if TYPE_CHECKING:
     from psycopg import Connection as PsycopgConnection
+    from psycopg import Cursor
+    from psycopg.rows import RowMaker
     from psycopg_pool import ConnectionPool
 
 
@@ -49,12 +47,12 @@ class PostgresConnection:
 
         try:
             if not values:  # psycopg sends the text as it is, several statements if need be
-                return _PostgresResult(self._connection.execute(sql.encode()))
+                return self._connection.execute(sql.encode())
             if isinstance(values, Mapping):
                 encoded: Any = {name: _encode_value(value) for name, value in values.items()}
             else:
                 encoded = [_encode_value(value) for value in values]
-            return _PostgresResult(self._connection.execute(_translate(sql), encoded))
+            return self._connection.execute(_translate(sql), encoded)
         except psycopg.IntegrityError as error:
             kind: Constraint = "other"
             if isinstance(error, psycopg.errors.ForeignKeyViolation):
@@ -68,27 +66,6 @@ class PostgresConnection:
         with self._connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN".encode()) as copy:
             for row in rows:
                 copy.write_row([_encode_value(value) for value in row])
-
-
-class _PostgresResult:
-    """A StatementResult that restores the characters 0."""
-
-    def __init__(self, cursor: Any) -> None:
-        self._cursor = cursor
-
-    @property
-    def rowcount(self) -> int:
-        return int(self._cursor.rowcount)
-
-    def fetchone(self) -> Any:
-        row = self._cursor.fetchone()
-        return None if row is None else _unescape_zeros(row)
-
-    def fetchall(self) -> list[Any]:
-        return [_unescape_zeros(row) for row in self._cursor.fetchall()]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.fetchall())
 
 
 @lru_cache(maxsize=512)
@@ -113,13 +90,20 @@ def _encode_value(value: object) -> object:
     return value.replace(_ESCAPE, _SELF).replace("\0", _ZERO)
 
 
-def _unescape_zeros(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value.replace(_ZERO, "\0").replace(_SELF, _ESCAPE)
-        if isinstance(value, str) and _ESCAPE in value
-        else value
-        for name, value in row.items()
-    }
+def restore_rows(cursor: "Cursor[Any]") -> "RowMaker[dict[str, Any]]":
+    """Make dictionaries of rows, with their characters 0: a row factory of psycopg."""
+    from psycopg.rows import dict_row
+
+    make_row = dict_row(cursor)
+
+    def restore(values: Sequence[Any]) -> dict[str, Any]:
+        row = make_row(values)
+        for name, value in row.items():
+            if isinstance(value, str) and _ESCAPE in value:
+                row[name] = value.replace(_ZERO, "\0").replace(_SELF, _ESCAPE)
+        return row
+
+    return restore
 
 
 def first_line(error: BaseException) -> str:
@@ -131,57 +115,6 @@ MIGRATION_LOCK_SECONDS = 600  # to wait for another process that migrates, or th
 _MIGRATION_LOCK = 7_301_226  # the advisory lock of the process that migrates
 # Lets a server notice that the process has died while it works on a long statement. Not every system supports it.
 _CONNECTION_CHECK = b"SET client_connection_check_interval = '1s'"
-
-
-def pending_migrations(database: "PostgresDatabase") -> list[Migration]:
-    """List the migrations to apply; ConfigurationError where the database is newer, or another program's."""
-    known = load_migrations(POSTGRES_SCHEMA.migrations)
-    with database.connection() as connection:
-        return known[_read_version(database.name, connection, known) :]
-
-
-def apply_migrations(database: "PostgresDatabase") -> list[str]:
-    """Apply the pending migrations in one transaction, all or nothing; return their names. Of several processes that
-    try, one does it."""
-    import psycopg
-    from psycopg.rows import dict_row
-
-    if not pending_migrations(database):
-        return []
-    with database.translate_errors(), closing(database.session()) as session:
-        if session.info.server_version < OLDEST_SERVER * 10_000:
-            raise ConfigurationError(
-                f"{database.name} is PostgreSQL {session.info.server_version // 10_000}",
-                help=f"Use version {OLDEST_SERVER} or newer.",
-            )
-        encoding = session.info.parameter_status("server_encoding")
-        if encoding != "UTF8":
-            raise ConfigurationError(
-                f"{database.name} holds text as {encoding}", help="Create it with ENCODING 'UTF8' TEMPLATE template0."
-            )
-        with suppress(psycopg.Error):
-            session.execute(_CONNECTION_CHECK)
-        try:
-            with session.transaction():
-                session.row_factory = dict_row
-                connection, known = PostgresConnection(session), load_migrations(POSTGRES_SCHEMA.migrations)
-                connection.execute(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'")
-                connection.execute("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
-                missing = known[_read_version(database.name, connection, known) :]  # another may have been faster
-                for migration in missing:
-                    connection.execute(migration.sql)
-                    record_migration(connection, migration)
-                return [migration.name for migration in missing]
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise ConfigurationError(
-                f"{database.name} needs a migration that this user may not run: {first_line(error)}",
-                help="Run `openassay admin db migrate` as the owner of its tables, or GRANT it to this user.",
-            ) from error
-
-
-def _read_version(name: str, connection: Connection, known: list[Migration]) -> int:
-    kept = connection.execute("SELECT to_regclass('schema_migrations') AS kept").fetchone()["kept"]
-    return schema_version(name, migration_history(connection) if kept else [], known)
 
 
 MAX_CONNECTIONS = 10
@@ -225,8 +158,11 @@ _HELP = {  # by SQLSTATE, or the class it begins with
 }
 
 
-class PostgresDatabase(Closable):
+class PostgresDatabase(Database):
     """A Database for any thread; a thread keeps its connection for the length of a transaction."""
+
+    for_update = " FOR UPDATE"
+    has_history = "SELECT 1 FROM pg_class WHERE oid = to_regclass('schema_migrations')"
 
     def __init__(
         self,
@@ -236,9 +172,10 @@ class PostgresDatabase(Closable):
         idle_seconds: float = IDLE_SECONDS,
         migrate: bool = True,
     ) -> None:
+        self.schema = POSTGRES_SCHEMA
         self._address = address
         shown = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1@", address)  # without the password
-        self._name = re.sub(r"(password\s*=\s*)\S+", r"\1...", shown)
+        self.name = re.sub(r"(password\s*=\s*)\S+", r"\1...", shown)
         self._own = threading.local()
         self._idle = f"SET idle_in_transaction_session_timeout = {math.ceil(idle_seconds * 1000)}".encode()
         self._sessions: list[PsycopgConnection[Any]] = []
@@ -246,16 +183,48 @@ class PostgresDatabase(Closable):
         with ExitStack() as undo:
             undo.callback(self.close)
             if migrate:
-                apply_migrations(self)
+                self.migrate()
             undo.pop_all()
 
-    @property
-    def name(self) -> str:
-        return self._name
+    def migrate(self) -> list[str]:
+        """Apply the pending migrations in one transaction, all or nothing; return their names. Of several processes
+        that try, one does it."""
+        import psycopg
 
-    @property
-    def for_update(self) -> str:
-        return " FOR UPDATE"
+        if not self.pending_migrations():
+            return []
+        with self.translate_errors(), closing(self.session()) as session:
+            self._check_server(session)
+            with suppress(psycopg.errors.InvalidParameterValue):
+                session.execute(_CONNECTION_CHECK)
+            session.row_factory = restore_rows
+            try:
+                with session.transaction():
+                    connection = PostgresConnection(session)
+                    connection.execute(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'")
+                    connection.execute("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
+                    missing = self.pending_migrations(connection)  # another may have been faster
+                    for migration in missing:
+                        connection.execute(migration.sql)
+                        record_migration(connection, migration)
+                    return [migration.name for migration in missing]
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise ConfigurationError(
+                    f"{self.name} needs a migration that this user may not run: {first_line(error)}",
+                    help="Run `openassay admin db migrate` as the owner of its tables, or GRANT it to this user.",
+                ) from error
+
+    def _check_server(self, session: "PsycopgConnection[Any]") -> None:
+        if session.info.server_version < OLDEST_SERVER * 10_000:
+            raise ConfigurationError(
+                f"{self.name} is PostgreSQL {session.info.server_version // 10_000}",
+                help=f"Use version {OLDEST_SERVER} or newer.",
+            )
+        encoding = session.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise ConfigurationError(
+                f"{self.name} holds text as {encoding}", help="Create it with ENCODING 'UTF8' TEMPLATE template0."
+            )
 
     def next_id(self, connection: Connection, table: str) -> int:
         return int(connection.execute("SELECT nextval(?) AS id", (f"{table}_id",)).fetchone()["id"])
@@ -357,13 +326,12 @@ class PostgresDatabase(Closable):
 
     def _open_pool(self, address: str, connections: int) -> "ConnectionPool[PsycopgConnection[Any]]":
         try:
-            from psycopg.rows import dict_row
             from psycopg_pool import ConnectionPool, PoolTimeout
         except ImportError as error:
             raise ConfigurationError("PostgreSQL needs the extra `postgres`", help=install_help("postgres")) from error
         reason = self._probe_server()
         # autocommit: a reading connection must not sit in a transaction, and writing begins its own.
-        options = {"autocommit": True, "row_factory": dict_row, **connect_options(address)}
+        options = {"autocommit": True, "row_factory": restore_rows, **connect_options(address)}
         pool = ConnectionPool(
             address,
             min_size=1,
@@ -381,7 +349,7 @@ class PostgresDatabase(Closable):
         except PoolTimeout as error:
             pool.close()
             raise StorageError(
-                f"{self._name} cannot be reached: {reason or 'too many connections'}", help=_REACH_HELP, retryable=True
+                f"{self.name} cannot be reached: {reason or 'too many connections'}", help=_REACH_HELP, retryable=True
             ) from error
         return pool
 
@@ -404,7 +372,7 @@ class PostgresDatabase(Closable):
             reason = first_line(error).rsplit("FATAL:")[-1].strip()
             if found := _HOPELESS.search(reason):
                 help = _HELP["28"] if found["who"] else _HELP["3D000"]
-                raise ConfigurationError(f"{self._name}: {reason}", help=help) from error
+                raise ConfigurationError(f"{self.name}: {reason}", help=help) from error
             return reason
         return ""
 
@@ -434,38 +402,31 @@ class PostgresDatabase(Closable):
             ) from error
 
 
-class _ReadConnection:
+class _ReadConnection(PostgresConnection):
     """A Connection for reading. Where the server has gone away meanwhile, a SELECT is repeated on another connection,
     waiting for a server that restarts."""
 
     def __init__(
         self, take: "Callable[[], PsycopgConnection[Any]]", give_back: "Callable[[PsycopgConnection[Any]], None]"
     ) -> None:
+        super().__init__(take())
         self._take = take
         self._give_back = give_back
-        self._connection: PsycopgConnection[Any] | None = take()
 
     def execute(self, sql: str, values: Values = (), /) -> StatementResult:
         import psycopg
 
-        connection = self._ensure_connection()
         try:
-            return PostgresConnection(connection).execute(sql, values)
+            return super().execute(sql, values)
         except psycopg.OperationalError:
-            if not connection.closed or not _READS.match(sql):
+            if not self._connection.closed or not _READS.match(sql):
                 raise
-        self.close()
-        return PostgresConnection(self._ensure_connection()).execute(sql, values)
+        dead, self._connection = self._connection, self._take()
+        self._give_back(dead)
+        return super().execute(sql, values)
 
     def close(self) -> None:
-        if self._connection is not None:
-            connection, self._connection = self._connection, None
-            self._give_back(connection)
-
-    def _ensure_connection(self) -> "PsycopgConnection[Any]":
-        if self._connection is None:
-            self._connection = self._take()
-        return self._connection
+        self._give_back(self._connection)
 
 
 def connect_options(address: str) -> dict[str, Any]:

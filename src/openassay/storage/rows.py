@@ -15,15 +15,15 @@ import hmac
 import json
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from openassay.errors import ConfigurationError, IntegrityError, StorageError
-from openassay.storage import fences
-from openassay.storage.database import ALL_TABLES, Connection, Database, TableSpec, Values
+from openassay.storage.database import ALL_TABLES, Connection, Database, TableSpec, Values, timestamp, utc_now
+from openassay.storage.locks import check_fence
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -151,7 +151,7 @@ class Heads:
     def lock(self, connection: Connection, scope: str, *, make: bool = True) -> Head:
         """Lock a head until the transaction ends; a missing one is made, unless `make` is false."""
         if make:
-            fences.check(connection, scope)
+            check_fence(connection, scope)
         sql = _ONE + self._database.for_update
         row = connection.execute(sql, (scope,)).fetchone()
         if row is None:
@@ -166,7 +166,7 @@ class Heads:
     def lock_heads(self, connection: Connection, scopes: Iterable[str]) -> None:
         """Lock those of the heads that exist, even damaged ones."""
         for scope in scopes:
-            fences.check(connection, scope)
+            check_fence(connection, scope)
             connection.execute(_ONE + self._database.for_update, (scope,)).fetchall()
 
     def lock_common(self, connection: Connection) -> None:
@@ -223,10 +223,8 @@ class Heads:
 
     def list_scopes(self) -> list[tuple[str, str]]:
         """List everything that has a head, as (scope, owner)."""
-        with self._database.connection() as connection:
-            rows = connection.execute(_OTHERS, (_EVERYTHING,)).fetchall()
         scopes: list[tuple[str, str]] = []
-        for row in rows:
+        for row in self._database.query(_OTHERS, (_EVERYTHING,)):
             scope, _, owner = str(row["scope"]).partition(":")
             if scope not in _SCOPES:
                 raise self.alteration_error(str(row["scope"]))
@@ -286,21 +284,27 @@ class Rows:
 
     def read(self, table: TableSpec, rest: str = "", values: Values = ()) -> list[Row]:
         """Read rows, checked and decrypted. `rest` is what follows the table's name in a SELECT."""
-        with self.database.connection() as connection:
-            found = connection.execute(select_sql(table, rest), values).fetchall()
-        return [self.decode(table, row) for row in found]
+        return [self.decode(table, row) for row in self.database.query(table.select + rest, values)]
 
     def find(self, table: TableSpec, *key: object) -> Row | None:
-        rows = self.read(table, _where_key_sql(table), key)
+        rows = self.read(table, table.where_key, key)
         return rows[0] if rows else None
+
+    def iter_among(
+        self, table: TableSpec, column: str, wanted: Collection[str], rest: str = "", values: Sequence[object] = ()
+    ) -> Iterator[Row]:
+        """Yield the rows that have one of some values in a column; `rest` is a condition that begins with AND."""
+        distinct = sorted(set(wanted))
+        for start in range(0, len(distinct), _BATCH):
+            batch = distinct[start : start + _BATCH]
+            marks = ", ".join("?" for _ in batch)
+            yield from self.read(table, f"WHERE {column} IN ({marks}) {rest}", (*batch, *values))
 
     def read_lenient(self, table: TableSpec, rest: str = "", values: Values = ()) -> tuple[list[Row], list[Any]]:
         """Read rows of many threads. One that is not what was written is logged and returned apart, as it is stored, so
         that one damaged thread does not stop the others."""
-        with self.database.connection() as connection:
-            found = connection.execute(select_sql(table, rest), values).fetchall()
         sound, damaged = list[Row](), list[Any]()
-        for row in found:
+        for row in self.database.query(table.select + rest, values):
             try:
                 sound.append(self.decode(table, row))
             except IntegrityError as error:
@@ -311,12 +315,11 @@ class Rows:
     def iter_batches(self, table: TableSpec, rest: str = "", values: Sequence[object] = ()) -> Iterator[list[Any]]:
         """Yield rows as they are stored, unchecked, each batch after the last key of the one before. `rest` is empty or
         a WHERE clause."""
-        keys = ", ".join(qualify_columns(table, table.key))
+        keys = ", ".join(table.key)
         onwards, after = "", list[object]()
         while True:
-            sql = select_sql(table, f"{rest} {onwards} ORDER BY {keys} LIMIT {_BATCH}")
-            with self.database.connection() as connection:
-                batch = connection.execute(sql, (*values, *after)).fetchall()
+            sql = f"{table.select}{rest} {onwards} ORDER BY {keys} LIMIT {_BATCH}"
+            batch = self.database.query(sql, (*values, *after))
             yield batch
             if len(batch) < _BATCH:
                 return
@@ -356,7 +359,7 @@ class Rows:
 
     def encode(self, table: TableSpec, values: Mapping[str, object]) -> Row:
         """Return the row as it is stored, encrypted and with its seal."""
-        row: Row = {name: values[name] for name in table.columns}
+        row: Row = {name: to_column(values[name]) for name in table.columns}
         for name in self._secret_columns(table, row):
             row[name] = self.seals.encrypt(row_name(table, row, name), row[name])
         return {**row, "seal": self._seal(table, row)}
@@ -370,8 +373,8 @@ class Rows:
         values = [value if isinstance(value := row[name], str) else _normalize_number(value) for name in table.columns]
         return self.seals.seal(table.name, self.seals.encrypts, values)
 
-    def check(self, scope: str, owner: str, *, deep: bool = False) -> int:
-        """Raise IntegrityError unless the rows are those that were written; return the head's version.
+    def check(self, scope: str, owner: str, *, deep: bool = False) -> None:
+        """Raise IntegrityError unless the rows are those that were written.
 
         `deep` checks every row, which reading does anyway. With a key it always does, since sums alone do not help
         against somebody who knows them: a row nobody reads could carry the seal of one that was removed. 8,000 rows of
@@ -382,14 +385,13 @@ class Rows:
             seals: list[str] = []
             for table in (table for table in ALL_TABLES if table.scope == scope):
                 rest = f"WHERE {table.owner} = ?"
-                sql = select_sql(table, rest) if deep else f"SELECT seal FROM {table.name} {rest}"  # noqa: S608  # ours
+                sql = table.select + rest if deep else f"SELECT seal FROM {table.name} {rest}"  # noqa: S608  # ours
                 for row in connection.execute(sql, (owner,)).fetchall():
                     if deep:
                         self._check_seal(table, row)
                     seals.append(row["seal"])
             if len(seals) != head.members or self.heads.sum_seals(seals) != head.total:
                 raise self.count_error(scope, owner, head.members - len(seals))
-        return head.version
 
     def count_error(self, scope: str, owner: str, missing: int) -> IntegrityError:
         what = f"{missing} missing" if missing > 0 else f"{-missing} too many" if missing else "one was put back"
@@ -398,6 +400,14 @@ class Rows:
             help=ALTERATION_HELP,
             scope=f"{scope}:{owner}",
         )
+
+
+class RowStore:
+    """A store of records in sealed tables."""
+
+    def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
+        self._rows = rows
+        self._now = now
 
 
 class Writer:
@@ -409,47 +419,37 @@ class Writer:
         self._scope = scope
         self._head = head
         self._changed = False
-        self._seen: dict[tuple[object, ...], tuple[Row, str]] = {}  # locked rows, and their seals
 
     def insert(self, table: TableSpec, values: Mapping[str, object], *, on_conflict: OnConflict = "raise") -> bool:
         """Insert a row; return whether it is new. `keep` keeps a row of the same key, `replace` replaces it."""
         row = self._rows.encode(table, values)
         self._check_scope(table, row)
         if on_conflict == "replace":
-            sql = f"SELECT seal FROM {table.name} {_where_key_sql(table)}"  # noqa: S608
+            sql = f"SELECT seal FROM {table.name} {table.where_key}"  # noqa: S608
             before = self.connection.execute(sql, [row[name] for name in table.key]).fetchone()
             if before is not None:
                 self._overwrite(table, row, before["seal"])
                 return False
-        if self.connection.execute(_insert_sql(table, on_conflict == "keep"), list(row.values())).rowcount == 0:
+        keep = f" ON CONFLICT ({', '.join(table.key)}) DO NOTHING" if on_conflict == "keep" else ""
+        if self.connection.execute(table.insert + keep, list(row.values())).rowcount == 0:
             return False
         self._update_head(1, int(row["seal"], 16))
         return True
 
     def read(self, table: TableSpec, rest: str = "", values: Values = ()) -> list[Row]:
-        """Read rows as the transaction sees them."""
-        found = self.connection.execute(select_sql(table, rest), values).fetchall()
-        rows = [self._rows.decode(table, row) for row in found]
-        if table.scope:
-            for row, stored in zip(rows, found, strict=True):
-                self._seen[table.name, *(row[name] for name in table.key)] = row, stored["seal"]
-        return rows
+        """Read rows as the transaction sees them, which other readers of this thread join."""
+        return self._rows.read(table, rest, values)
 
     def find(self, table: TableSpec, *key: object) -> Row | None:
-        rows = self.read(table, _where_key_sql(table), key)
-        return rows[0] if rows else None
+        return self._rows.find(table, *key)
 
     def update(self, table: TableSpec, key: Sequence[object], changes: Mapping[str, object]) -> Row | None:
         """Change a row and return it; None where there is none."""
-        seen = self._seen.get((table.name, *key))
-        if seen is None:
-            found = self.connection.execute(select_sql(table, _where_key_sql(table)), key).fetchone()
-            if found is None:
-                return None
-            seen = self._rows.decode(table, found), found["seal"]
-        before, seal = seen
-        new = {**before, **changes}
-        self._overwrite(table, self._rows.encode(table, new), seal)
+        found = self.connection.execute(table.select + table.where_key, key).fetchone()
+        if found is None:
+            return None
+        new = {**self._rows.decode(table, found), **{name: to_column(value) for name, value in changes.items()}}
+        self._overwrite(table, self._rows.encode(table, new), found["seal"])
         return new
 
     def delete(self, table: TableSpec, rest: str, values: Values = ()) -> int:
@@ -479,10 +479,19 @@ class Writer:
             )
 
     def _update_head(self, members: int, difference: int) -> None:
-        self._seen.clear()
         if self._head is not None:
             self._head.add(members, difference)
             self._changed = True
+
+
+def to_column(value: object) -> object:
+    """Return a value of a record as its column has it: times as text, words of a tuple in one text, booleans as 0 or
+    1."""
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, tuple):
+        return " ".join(value)
+    return int(value) if isinstance(value, bool) else value
 
 
 def row_name(table: TableSpec, row: Mapping[str, object], column: str = "") -> str:
@@ -493,24 +502,7 @@ def row_name(table: TableSpec, row: Mapping[str, object], column: str = "") -> s
 
 def overwrite_row(connection: Connection, table: TableSpec, row: Row) -> None:
     """Write a row as it is stored over the one of its key."""
-    sql, columns = _update_sql(table)
-    connection.execute(sql, [row[name] for name in columns])
-
-
-@cache
-def _insert_sql(table: TableSpec, keep: bool) -> str:
-    columns = (*table.columns, "seal")
-    names, keys = (", ".join(map(_as_identifier, some)) for some in (columns, table.key))
-    rest = f" ON CONFLICT ({keys}) DO NOTHING" if keep else ""
-    return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' for _ in columns)}){rest}"  # noqa: S608
-
-
-@cache
-def _update_sql(table: TableSpec) -> tuple[str, tuple[str, ...]]:
-    """Return the statement, and the columns whose values it takes."""
-    others = tuple(name for name in (*table.columns, "seal") if name not in table.key)
-    changes = ", ".join(f"{_as_identifier(name)} = ?" for name in others)
-    return f"UPDATE {table.name} SET {changes} {_where_key_sql(table)}", (*others, *table.key)  # noqa: S608
+    connection.execute(table.update, [row[name] for name in (*table.others, *table.key)])
 
 
 def _normalize_number(value: Any) -> Any:
@@ -518,27 +510,3 @@ def _normalize_number(value: Any) -> Any:
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         return int(value)
     return value
-
-
-def select_sql(table: TableSpec, rest: str) -> str:
-    """Select all columns with the seal."""
-    return f"{_select_all_sql(table)} {rest}"
-
-
-@cache
-def _select_all_sql(table: TableSpec) -> str:
-    return f"SELECT {', '.join(qualify_columns(table, table.columns))}, seal FROM {table.name}"  # noqa: S608
-
-
-@cache
-def _where_key_sql(table: TableSpec) -> str:
-    return "WHERE " + " AND ".join(f"{name} = ?" for name in qualify_columns(table, table.key))
-
-
-def qualify_columns(table: TableSpec, columns: Sequence[str]) -> list[str]:
-    """Put the table's name before columns: alone, SQLite takes a quoted name that is no column's for a text."""
-    return [f"{table.name}.{_as_identifier(name)}" for name in columns]
-
-
-def _as_identifier(name: str) -> str:
-    return f'"{name}"'  # "by" is a word of SQL

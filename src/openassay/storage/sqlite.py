@@ -11,17 +11,13 @@ from typing import Any
 from openassay.errors import StorageError
 from openassay.storage.database import (
     MAIN_SCHEMA,
-    Closable,
     Connection,
     Constraint,
     ConstraintError,
-    Migration,
+    Database,
     Schema,
     Values,
-    load_migrations,
-    migration_history,
     record_migration,
-    schema_version,
 )
 
 _BUSY_SECONDS = 10
@@ -68,15 +64,19 @@ class _SqliteSession:
     spoilt: bool = False
 
 
-class SqliteDatabase(Closable):
+class SqliteDatabase(Database):
     """A Database in one file. Every thread gets a connection of its own, and `close` closes them all.
 
     Opening creates a missing file and applies the pending migrations, unless `migrate` is false.
     """
 
+    for_update = ""  # a transaction has the whole file to itself
+    has_history = "SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'"
+
     def __init__(self, path: Path, schema: Schema = MAIN_SCHEMA, *, migrate: bool = True) -> None:
         self.path = path
-        self._schema = schema
+        self.name = str(path)
+        self.schema = schema
         self._lock = threading.Lock()
         self._sessions: dict[threading.Thread, _SqliteSession] = {}
         self._closed = False
@@ -91,14 +91,6 @@ class SqliteDatabase(Closable):
                     ) from error
                 self.migrate()
             undo.pop_all()
-
-    @property
-    def name(self) -> str:
-        return str(self.path)
-
-    @property
-    def for_update(self) -> str:
-        return ""  # a transaction has the whole file to itself
 
     def next_id(self, connection: Connection, table: str) -> int:
         row = connection.execute(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {table}").fetchone()  # noqa: S608
@@ -172,10 +164,10 @@ class SqliteDatabase(Closable):
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # errors of the Python module have no code
             reason = str(error).split(" with text ")[0]  # what cannot be decoded would be quoted as a whole
             damaged = code in _DAMAGED or reason.lower().startswith(_DAMAGES)
-            help = self._schema.help if damaged else _HELP.get(code, "This is a fault in OpenAssay: report it.")
+            help = self.schema.help if damaged else _HELP.get(code, "This is a fault in OpenAssay: report it.")
             raise StorageError(f"{self.path}: {reason}", help=help, retryable=code in _BUSY, path=self.path) from error
         except UnicodeDecodeError as error:  # SQLite quotes what it found damaged
-            raise StorageError(f"{self.path} is malformed", help=self._schema.help, path=self.path) from error
+            raise StorageError(f"{self.path} is malformed", help=self.schema.help, path=self.path) from error
         except UnicodeEncodeError as error:
             raise StorageError(
                 f"{self.path}: text with a lone surrogate cannot be stored",
@@ -183,27 +175,16 @@ class SqliteDatabase(Closable):
                 path=self.path,
             ) from error
 
-    def pending_migrations(self) -> list[Migration]:
-        known = load_migrations(self._schema.migrations)
-        return known[self._version(known) :]
-
     def migrate(self) -> list[str]:
-        """Apply the pending migrations one by one; return their names."""
-        known, done = load_migrations(self._schema.migrations), list[str]()
+        done = []
         for migration in self.pending_migrations():
             with self.transaction() as connection:
-                # Another process may have been faster since.
-                if self._version(known) < migration.version:
+                if migration in self.pending_migrations(connection):  # or another process was faster
                     for statement in split_statements(migration.sql):
                         connection.execute(statement)
                     record_migration(connection, migration)
                     done.append(migration.name)
         return done
-
-    def _version(self, known: list[Migration]) -> int:
-        with self.connection() as connection:
-            kept = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchall()
-            return schema_version(self.name, migration_history(connection) if kept else [], known)
 
 
 def _connect(path: Path) -> SqliteConnection:

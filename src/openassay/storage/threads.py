@@ -1,6 +1,5 @@
-"""Threads, their runs and branches; the database itself allows one active run per thread."""
+"""Threads, their runs and branches, and what people keep with a thread: artifacts and pinned sources."""
 
-import asyncio
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -10,15 +9,19 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from openassay.errors import IntegrityError, NotFoundError, StorageError, ThreadBusyError
+from openassay.errors import IntegrityError, NotFoundError, StorageError, ThreadBusyError, UsageError
+from openassay.models.base import Record
 from openassay.models.event import AT_WORK, ENDED, RunStatus, Status
 from openassay.models.plan import Mode
+from openassay.models.report import Artifact, ArtifactKind
 from openassay.models.spend import MICRO
 from openassay.models.thread import Branch, Cursor, ResearchOptions, Run, StopRequest, Thread, ThreadSummary
 from openassay.storage.database import (
     ALL_TABLES,
+    ARTIFACTS,
     BRANCHES,
     DELETED,
+    PINS,
     RUNS,
     THREADS,
     ConstraintError,
@@ -26,8 +29,8 @@ from openassay.storage.database import (
     timestamp,
     utc_now,
 )
-from openassay.storage.documents import is_sweep_due, sweep_documents
-from openassay.storage.rows import ALTERATION_HELP, Row, Rows, Writer
+from openassay.storage.documents import DUE_FOR_SWEEP, GRACE_PERIOD, sweep_documents
+from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer
 
 _log = logging.getLogger("openassay")
 _BATCH = 500  # runs in one statement
@@ -36,8 +39,7 @@ _RUNS = "SELECT id FROM runs WHERE thread = ? ORDER BY started, id"
 
 
 def run_ids(rows: Rows, thread: str) -> list[str]:
-    with rows.database.connection() as connection:
-        return [str(row["id"]) for row in connection.execute(_RUNS, (thread,)).fetchall()]
+    return [str(row["id"]) for row in rows.database.query(_RUNS, (thread,))]
 
 
 def delete_thread(rows: Rows, thread: str) -> bool:
@@ -60,18 +62,8 @@ def delete_thread(rows: Rows, thread: str) -> bool:
         sweep_documents(rows, connection)
         with rows.open_writer("") as writer:
             for run in runs:
-                writer.insert(DELETED, {"run": run, "time": timestamp(utc_now())}, on_conflict="keep")
+                writer.insert(DELETED, {"run": run, "time": utc_now()}, on_conflict="keep")
     return count > 0
-
-
-def select_deleted_runs(rows: Rows, runs: Collection[str]) -> set[str]:
-    """Return those of the runs that were deleted with their thread, and not restored since."""
-    found, ids = set[str](), sorted(runs)
-    for start in range(0, len(ids), _BATCH):
-        batch = ids[start : start + _BATCH]
-        rest = f"WHERE run IN ({', '.join('?' for _ in batch)}) AND {_NOT_RESTORED}"
-        found |= {row["run"] for row in rows.read_lenient(DELETED, rest, batch)[0]}
-    return found
 
 
 _NEVER = datetime.fromtimestamp(0, UTC)
@@ -100,50 +92,32 @@ ORDER BY updated, id LIMIT ?
 """
 
 
-class ThreadFilter(NamedTuple):
-    limit: int
-    statuses: Collection[RunStatus] = ()
-    owner: str | None = None
-    after: Cursor | None = None
-
-    @property
-    def where(self) -> str:
-        marks = ", ".join("?" for _ in self.statuses)
-        conditions = [
-            f"{_LAST} IN ({marks})" if self.statuses else "",
-            "owner = ?" if self.owner is not None else "",
-            "(updated < ? OR (updated = ? AND id < ?))" if self.after else "",
-        ]
-        joined = " AND ".join(filter(None, conditions))
-        return f"WHERE {joined} " if joined else ""
-
-    @property
-    def values(self) -> list[object]:
-        moment = timestamp(self.after.updated) if self.after else ""
-        end = [moment, moment, self.after.id] if self.after else []
-        whose = [] if self.owner is None else [self.owner]
-        return [*(status.value for status in self.statuses), *whose, *end, self.limit]
-
-
-def load_overview(rows: Rows, filter: ThreadFilter) -> list[ThreadSummary]:
+def load_overview(
+    rows: Rows, limit: int, statuses: Collection[RunStatus], owner: str | None, after: Cursor | None
+) -> list[ThreadSummary]:
     """Summarise threads in a handful of statements, however many there are.
 
     Threads and their last runs are checked as they are read; turns and costs are counted. Damaged threads are marked,
     and those whose time cannot be read come last."""
-    if filter.owner is None:
+    if owner is None:
         check_thread_count(rows)
     else:
-        with rows.database.connection() as connection:
-            lost = int(connection.execute(_COUNT_ORPHANS, (filter.owner,)).fetchone()["runs"])
-        if lost:  # where they are missing from is for the log alone
-            _log.error("%s: %d runs of %s belong to threads that are gone", rows.database.name, lost, filter.owner)
-            raise IntegrityError("one of your threads is missing, though nobody has deleted it", help=ALTERATION_HELP)
-    where, values = filter.where, filter.values
-    threads, unreadable = rows.read_lenient(THREADS, where + _ORDER, values)
-    page = f"(SELECT id FROM threads {where}{_ORDER})"  # noqa: S608  # marks alone
-    with rows.database.connection() as connection:
-        counted = connection.execute(_TURNS.format(page=page), values).fetchall()
-        paid = connection.execute(_COSTS.format(page=page), values).fetchall()
+        check_owner_threads(rows, owner)
+    conditions, values = list[str](), list[object](statuses)
+    if statuses:
+        conditions.append(f"{_LAST} IN ({', '.join('?' for _ in statuses)})")
+    if owner is not None:
+        conditions.append("owner = ?")
+        values.append(owner)
+    if after:
+        conditions.append("(updated, id) < (?, ?)")
+        values += [timestamp(after.updated), after.id]
+    values.append(limit)
+    where = f"WHERE {' AND '.join(conditions)} {_ORDER}" if conditions else _ORDER
+    threads, unreadable = rows.read_lenient(THREADS, where, values)
+    page = f"(SELECT id FROM threads {where})"  # noqa: S608  # marks alone
+    counted = rows.database.query(_TURNS.format(page=page), values)
+    paid = rows.database.query(_COSTS.format(page=page), values)
     turns = {row["thread"]: int(row["n"]) for row in counted}
     costs = {row["thread"]: int(row["micros"]) / MICRO for row in paid}
     found, damaged_runs = rows.read_lenient(RUNS, _LAST_RUNS.format(page=page), values)
@@ -155,16 +129,12 @@ def load_overview(rows: Rows, filter: ThreadFilter) -> list[ThreadSummary]:
     for row in threads:
         run = runs.get(row["id"])
         summary = ThreadSummary(
-            id=row["id"],
-            title=row["title"],
-            created=row["created"],
-            updated=row["updated"],
+            **{name: value for name, value in row.items() if name != "mode"},
             status=run["status"] if run else None,
             question=run["question"] if run else "",
             turns=turns.get(row["id"], 0),
             usd=costs.get(row["id"], 0.0),
             parent=parents.get(row["id"]),
-            owner=row["owner"],
             damaged=row["id"] in damaged,
         )
         summaries.append(summary)
@@ -175,34 +145,29 @@ def load_overview(rows: Rows, filter: ThreadFilter) -> list[ThreadSummary]:
 
 def check_thread_count(rows: Rows) -> None:
     """Raise IntegrityError if the row of a thread is missing, which a list would not show."""
-    with rows.database.connection() as connection:
-        found = connection.execute(_COUNT_THREADS).fetchone()
+    found = rows.database.query_one(_COUNT_THREADS)
     if found["kept"] != found["known"]:
         what = f"{found['kept']} threads are there and {found['known']} were written"
         raise IntegrityError(f"{rows.database.name}: {what}", help=ALTERATION_HELP)
+
+
+def check_owner_threads(rows: Rows, owner: str) -> None:
+    """Raise IntegrityError if the row of a thread of this user is missing."""
+    lost = int(rows.database.query_one(_COUNT_ORPHANS, (owner,))["runs"])
+    if lost:  # where they are missing from is for the log alone
+        _log.error("%s: %d runs of %s belong to threads that are gone", rows.database.name, lost, owner)
+        raise IntegrityError("one of your threads is missing, though nobody has deleted it", help=ALTERATION_HELP)
 
 
 _IS_THERE = "SELECT 1 FROM threads WHERE id = ?"
 _WAS_THERE = "SELECT 1 FROM heads WHERE scope = ? AND members > 0"
 
 
-class SqlThreads:
+class SqlThreads(RowStore):
     """Threads with their runs and branches. `begin` raises ThreadBusyError if another run is active."""
-
-    def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
-        self._rows = rows
-        self._now = now
-
-    async def create(self, thread: Thread) -> None:
-        await asyncio.to_thread(self._create, thread)
-
-    async def get(self, id: str, *, owner: str | None = None) -> Thread:
-        """Return a thread; for an owner, others' are not there."""
-        return await asyncio.to_thread(self._get, id, owner)
 
     @run_in_thread
     def list_recent(self, *, limit: int) -> list[Thread]:
-        """List the threads, those that changed last first."""
         rest = "ORDER BY updated DESC, created DESC, id LIMIT ?"
         rows, _ = self._rows.read_lenient(THREADS, rest, (max(limit, 0),))
         check_thread_count(self._rows)
@@ -210,25 +175,20 @@ class SqlThreads:
 
     @run_in_thread
     def overview(
-        self,
-        *,
-        limit: int,
-        statuses: Collection[RunStatus] = (),
-        owner: str | None = None,
-        after: Cursor | None = None,
+        self, *, limit: int, statuses: Collection[RunStatus] = (), owner: str | None = None, after: Cursor | None = None
     ) -> list[ThreadSummary]:
         """Summarise threads, the last changed first; `statuses` are those of a thread's last run."""
-        return load_overview(self._rows, ThreadFilter(max(limit, 0), statuses, owner, after))
+        return load_overview(self._rows, max(limit, 0), statuses, owner, after)
 
     @run_in_thread
     def list_idle(self, since: datetime, *, limit: int) -> list[str]:
         """List the threads, oldest first, that have no active run and on which nothing happened since then."""
-        with self._rows.database.connection() as connection:
-            found = connection.execute(_IDLE, (timestamp(since), max(limit, 0))).fetchall()
+        found = self._rows.database.query(_IDLE, (timestamp(since), max(limit, 0)))
         return [str(row["id"]) for row in found]
 
-    async def rename(self, id: str, title: str) -> None:
-        await asyncio.to_thread(self._change, id, {"title": title})
+    @run_in_thread
+    def rename(self, id: str, title: str) -> None:
+        self._change(id, {"title": title})
 
     @run_in_thread
     def delete(self, id: str) -> None:
@@ -240,15 +200,24 @@ class SqlThreads:
     @run_in_thread
     def delete_orphan_documents(self) -> None:
         """Delete documents that stayed when their thread went, since a run might just have read them."""
-        if is_sweep_due(self._rows):  # looking through all documents takes a while
+        long_ago = timestamp(utc_now() - GRACE_PERIOD)
+        if self._rows.database.query_one(DUE_FOR_SWEEP, (long_ago,)):  # looking through all documents takes a while
             with self._rows.database.transaction() as connection:
                 sweep_documents(self._rows, connection)
 
-    async def run_ids(self, thread: str) -> list[str]:
-        return await asyncio.to_thread(run_ids, self._rows, thread)
+    @run_in_thread
+    def run_ids(self, thread: str) -> list[str]:
+        return run_ids(self._rows, thread)
 
-    async def find_deleted_runs(self, runs: Collection[str]) -> set[str]:
-        return await asyncio.to_thread(select_deleted_runs, self._rows, runs)
+    @run_in_thread
+    def find_deleted_runs(self, runs: Collection[str]) -> set[str]:
+        """Return those of the runs that were deleted with their thread, and not restored since."""
+        found, ids = set[str](), sorted(runs)
+        for start in range(0, len(ids), _BATCH):
+            batch = ids[start : start + _BATCH]
+            rest = f"WHERE run IN ({', '.join('?' for _ in batch)}) AND {_NOT_RESTORED}"
+            found |= {row["run"] for row in self._rows.read_lenient(DELETED, rest, batch)[0]}
+        return found
 
     @run_in_thread
     def folders(self) -> set[str]:
@@ -256,41 +225,31 @@ class SqlThreads:
         runs = _to_runs(self._rows.read_lenient(RUNS)[0])
         return {path for run in runs for path in run.options.docs}
 
-    async def begin(self, run: Run) -> None:
-        await asyncio.to_thread(self._begin, run)
-
     @run_in_thread
     def update(
-        self,
-        run: str,
-        *,
-        status: RunStatus | None = None,
-        stage: Status | None = None,
-        error: str | None = None,
+        self, run: str, *, status: RunStatus | None = None, stage: Status | None = None, error: str | None = None
     ) -> None:
         now = timestamp(self._now())
 
         def changes(before: Row) -> dict[str, object]:
             # A run that is resumed after it had ended has not finished, and the error that ended it is cleared.
             resumes = status is not None and status not in ENDED
+            # It may have been asked to stop while its process was starting.
+            keeps_stop = status is None or (status is RunStatus.RUNNING and before["status"] in AT_WORK)
             old_error = None if resumes and before["finished"] else before["error"]
             finished = None if resumes else before["finished"] or (now if status in ENDED else None)
             return {
-                "status": (status or RunStatus(before["status"])).value,
-                "stage": (stage or Status(before["stage"])).value,
+                "status": status or before["status"],
+                "stage": stage or before["stage"],
                 "error": old_error if error is None else error,
                 "finished": finished,
-                "stop": before["stop"] if status is None or keeps_stop_request(before["status"], status) else "",
+                "stop": before["stop"] if keeps_stop else "",
             }
 
         self._change_run(run, changes)
 
-    async def run(self, id: str) -> Run:
-        return await asyncio.to_thread(self._run, id)
-
     @run_in_thread
     def runs(self, thread: str) -> list[Run]:
-        """List the runs of a thread, oldest first."""
         self._get(thread)
         return [_to_run(row) for row in self._rows.read(RUNS, "WHERE thread = ? ORDER BY rowid", (thread,))]
 
@@ -301,25 +260,22 @@ class SqlThreads:
         rest = f"WHERE status IN ('queued', 'running', 'waiting') {wanted} ORDER BY started, rowid"
         return list(_to_runs(self._rows.read_lenient(RUNS, rest, statuses)[0]))
 
-    async def set_mode(self, thread: str, mode: Mode) -> None:
-        await asyncio.to_thread(self._change, thread, {"mode": mode})
+    @run_in_thread
+    def set_mode(self, thread: str, mode: Mode) -> None:
+        self._change(thread, {"mode": mode})
 
-    async def set_options(self, run: str, options: ResearchOptions) -> None:
-        await asyncio.to_thread(self._change_run, run, {"options": json.dumps(options.plain())})
+    @run_in_thread
+    def set_options(self, run: str, options: ResearchOptions) -> None:
+        self._change_run(run, {"options": json.dumps(options.plain())})
 
-    async def request_stop(self, run: str, stop: StopRequest) -> None:
-        await asyncio.to_thread(self._change_run, run, {"stop": stop})
+    @run_in_thread
+    def request_stop(self, run: str, stop: StopRequest) -> None:
+        self._change_run(run, {"stop": stop})
 
     @run_in_thread
     def get_stop_request(self, run: str) -> StopRequest:
         """Return what any process has asked of a run."""
-        row = self._rows.find(RUNS, run)
-        if row is None:
-            raise no_run(run)
-        return StopRequest(row["stop"])
-
-    async def add_branch(self, branch: Branch) -> None:
-        await asyncio.to_thread(self._add_branch, branch)
+        return StopRequest(self._find_run(run)["stop"])
 
     @run_in_thread
     def fork(
@@ -340,25 +296,17 @@ class SqlThreads:
 
     @run_in_thread
     def branches(self, parent: str) -> list[Branch]:
-        """List the threads that began as copies of this one, oldest first."""
-        return [
-            _to_branch(row) for row in self._rows.read(BRANCHES, "WHERE parent = ? ORDER BY created, thread", (parent,))
-        ]
+        rows = self._rows.read(BRANCHES, "WHERE parent = ? ORDER BY created, thread", (parent,))
+        return [_to_branch(row) for row in rows]
 
     def _create(self, thread: Thread) -> None:
-        values = {
-            **dict(thread),
-            "created": timestamp(thread.created),
-            "updated": timestamp(thread.updated),
-            "mode": thread.mode.value if thread.mode else None,
-        }
         with self._rows.open_writer("thread", thread.id) as writer:
             try:
-                writer.insert(THREADS, values)
+                writer.insert(THREADS, dict(thread))
             except ConstraintError as error:
                 raise duplicate_id_error("thread", thread.id) from error
 
-    def _get(self, id: str, owner: str | None = None) -> Thread:
+    def _get(self, id: str, *, owner: str | None = None) -> Thread:
         if owner is not None:
             rows = self._rows.read(THREADS, "WHERE id = ? AND owner = ?", (id, owner))
             if not rows:
@@ -366,24 +314,17 @@ class SqlThreads:
             return Thread.model_validate(rows[0])
         if (row := self._rows.find(THREADS, id)) is not None:
             return Thread.model_validate(row)
-        with self._rows.database.connection() as connection:
-            if connection.execute(_WAS_THERE, (f"thread:{id}",)).fetchone():
-                raise IntegrityError(f"{self._rows.database.name}: row threads {id} is missing", help=ALTERATION_HELP)
+        if self._rows.database.query_one(_WAS_THERE, (f"thread:{id}",)):
+            raise IntegrityError(f"{self._rows.database.name}: row threads {id} is missing", help=ALTERATION_HELP)
         raise no_thread(id)
 
     def _change(self, id: str, changes: dict[str, object]) -> None:
         with self._rows.open_writer("thread", id) as writer:
-            if writer.update(THREADS, (id,), {**changes, "updated": timestamp(self._now())}) is None:
+            if writer.update(THREADS, (id,), {**changes, "updated": self._now()}) is None:
                 raise no_thread(id)
 
     def _begin(self, run: Run) -> None:
-        values = {
-            **run.plain(),
-            "started": timestamp(run.started),
-            "finished": timestamp(run.finished) if run.finished else None,
-            "options": json.dumps(run.plain()["options"]),
-            "stop": "",
-        }
+        values = {**dict(run), "options": json.dumps(run.plain()["options"]), "stop": ""}
         with open_thread_writer(self._rows, run.thread) as writer:
             self._rows.heads.lock_common(writer.connection)
             try:
@@ -397,7 +338,7 @@ class SqlThreads:
             self._touch(writer, run.thread)
 
     def _change_run(self, id: str, changes: dict[str, object] | Callable[[Row], dict[str, object]]) -> None:
-        with self._rows.open_writer("thread", self._run(id).thread) as writer:
+        with self._rows.open_writer("thread", self._find_run(id)["thread"]) as writer:
             before = writer.find(RUNS, id)
             if before is None:
                 raise no_run(id)
@@ -410,30 +351,30 @@ class SqlThreads:
             self._touch(writer, before["thread"])
 
     def _touch(self, writer: Writer, thread: str) -> None:
-        writer.update(THREADS, (thread,), {"updated": timestamp(self._now())})
+        writer.update(THREADS, (thread,), {"updated": self._now()})
 
-    def _run(self, id: str) -> Run:
+    def _find_run(self, id: str) -> Row:
         row = self._rows.find(RUNS, id)
         if row is None:
             raise no_run(id)
-        return _to_run(row)
+        return row
+
+    def _run(self, id: str) -> Run:
+        return _to_run(self._find_run(id))
 
     def _add_branch(self, branch: Branch) -> None:
-        values = {
-            **dict(branch),
-            "changes": json.dumps(branch.plain()["changes"]),
-            "created": timestamp(branch.created),
-        }
+        values = {**dict(branch), "changes": json.dumps(branch.plain()["changes"])}
         with self._rows.open_writer("thread", branch.thread) as writer:
             try:
                 writer.insert(BRANCHES, values)
             except ConstraintError as error:
                 raise no_thread(branch.thread) from error
 
-
-def keeps_stop_request(before: str, status: RunStatus) -> bool:
-    """Return whether a stop request survives a change of status: it may have come while the process was starting."""
-    return status is RunStatus.RUNNING and before in AT_WORK
+    create = run_in_thread(_create)
+    get = run_in_thread(_get)
+    begin = run_in_thread(_begin)
+    run = run_in_thread(_run)
+    add_branch = run_in_thread(_add_branch)
 
 
 @contextmanager
@@ -487,3 +428,120 @@ def _to_runs(rows: Iterable[Row]) -> Iterator[Run]:
 
 def _to_branch(row: Row) -> Branch:
     return Branch.model_validate({**row, "changes": json.loads(row["changes"])})
+
+
+MAX_NAMES = 100  # of one thread
+MAX_VERSIONS = 200  # of one artifact that people have made: none of them is ever dropped unasked
+MAX_BYTES = 50_000_000  # of one thread, all versions together
+
+# The last version of each, and the last that OpenAssay made.
+_LATEST_VERSIONS = """
+WHERE thread = ? AND version IN (
+    (SELECT max(version) FROM artifacts AS a WHERE a.thread = artifacts.thread AND a.name = artifacts.name),
+    (SELECT max(version) FROM artifacts AS a WHERE a.thread = artifacts.thread AND a.name = artifacts.name
+        AND a.author = '')
+) ORDER BY name, version
+"""
+_SIZES = """
+SELECT name, count(*) AS n, sum(length(content)) AS size FROM artifacts WHERE thread = ? GROUP BY name
+"""
+_ALL_VERSIONS = "WHERE thread = ? AND name = ? ORDER BY version"
+
+
+class ArtifactDraft(NamedTuple):
+    """A version to be written; `author` is empty for one that OpenAssay makes."""
+
+    name: str
+    kind: ArtifactKind
+    title: str
+    content: str
+    author: str = ""
+
+
+class SqlArtifacts(RowStore):
+    @run_in_thread
+    def latest(self, thread: str) -> list[Artifact]:
+        """List the last version of each, and the last that OpenAssay made of it."""
+        return [Artifact.model_validate(row) for row in self._rows.read(ARTIFACTS, _LATEST_VERSIONS, (thread,))]
+
+    @run_in_thread
+    def versions(self, thread: str, name: str) -> list[Artifact]:
+        """List the versions of one, oldest first."""
+        return [Artifact.model_validate(row) for row in self._rows.read(ARTIFACTS, _ALL_VERSIONS, (thread, name))]
+
+    @run_in_thread
+    def keep(self, thread: str, draft: ArtifactDraft, base: ArtifactDraft | None, *, seen: int) -> Artifact | None:
+        """Store a new version. `base` is what OpenAssay makes of it now, which is stored too if it was not before.
+        `seen` is the last version stored when the author looked, 0 for none; returns None where there is another."""
+        with open_thread_writer(self._rows, thread) as writer:
+            stored = [
+                Artifact.model_validate(row) for row in writer.read(ARTIFACTS, _ALL_VERSIONS, (thread, draft.name))
+            ]
+            last = stored[-1].version if stored else 0
+            if last != seen:
+                return None
+            rows = writer.connection.execute(_SIZES, (thread,)).fetchall()
+            sizes = {str(row["name"]): int(row["size"]) for row in rows}
+            if draft.name not in sizes and len(sizes) >= MAX_NAMES:
+                raise UsageError(
+                    f"this thread has {MAX_NAMES} artifacts, which is the limit", help="Delete one of them."
+                )
+            if sum(bool(version.author) for version in stored) >= MAX_VERSIONS:
+                raise UsageError(
+                    f"you have made {MAX_VERSIONS} versions of this, which is the limit",
+                    help="Add it under another name, or delete it to start again from what OpenAssay makes of it.",
+                )
+            if sum(sizes.values()) + len(draft.content) > MAX_BYTES:
+                raise UsageError(
+                    f"the artifacts of this thread would take more than {MAX_BYTES / 1e6:g} MB",
+                    help="Delete one of them.",
+                )
+            made = next((version for version in reversed(stored) if not version.author), None)
+            if base is not None and (made is None or made.content != base.content):
+                last = self._write(writer, thread, base, last + 1).version
+            return self._write(writer, thread, draft, last + 1)
+
+    @run_in_thread
+    def delete(self, thread: str, name: str) -> None:
+        """Delete all its versions."""
+        with open_thread_writer(self._rows, thread) as writer:
+            if not writer.delete(ARTIFACTS, "WHERE thread = ? AND name = ?", (thread, name)):
+                raise no_artifact(name)
+
+    def _write(self, writer: Writer, thread: str, draft: ArtifactDraft, version: int) -> Artifact:
+        made = Artifact(thread=thread, version=version, created=self._now(), **draft._asdict())
+        writer.insert(ARTIFACTS, dict(made))
+        return made
+
+
+def no_artifact(name: str) -> NotFoundError:
+    return NotFoundError(f"this thread has no artifact {name[:40]}", help="Look at the list of its artifacts.")
+
+
+class Pin(Record):
+    """A document that a person has pinned to a thread, whatever number a report gives it."""
+
+    thread: str
+    document: str
+    created: datetime
+
+
+class SqlPins(RowStore):
+    @run_in_thread
+    def pin(self, thread: str, document: str) -> None:
+        """Pin a document; pinning it again changes nothing."""
+        row = {"thread": thread, "document": document, "created": self._now()}
+        with open_thread_writer(self._rows, thread) as writer:
+            writer.insert(PINS, row, on_conflict="keep")
+
+    @run_in_thread
+    def unpin(self, thread: str, document: str) -> bool:
+        """Unpin a document; return whether it was pinned."""
+        with open_thread_writer(self._rows, thread) as writer:
+            return writer.delete(PINS, "WHERE thread = ? AND document = ?", (thread, document)) > 0
+
+    @run_in_thread
+    def list_for(self, thread: str) -> list[Pin]:
+        """List the pins of a thread, oldest first."""
+        rows = self._rows.read(PINS, "WHERE thread = ? ORDER BY created, document", (thread,))
+        return [Pin.model_validate(row) for row in rows]

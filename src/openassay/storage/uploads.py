@@ -6,7 +6,6 @@
 Nothing outside knows where they are: a run is given `upload:OWNER/ID`, and what it reads is called `upload:ID/NAME`.
 """
 
-import asyncio
 import errno
 import hashlib
 import os
@@ -14,68 +13,84 @@ import re
 import secrets
 import shutil
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from urllib.parse import quote
 
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
 from openassay.models.user import SCHEME, Upload
 from openassay.storage.database import CHUNKS, UPLOADS, run_in_thread, timestamp, utc_now
-from openassay.storage.rows import ALTERATION_HELP, Row, Rows, Writer
+from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer
 
 ABANDON_SECONDS = 3600  # after which an incoming file will not arrive any more, and no run reads a copy any more
 CHUNK = 131_072  # bytes in a row: a few of them are in memory at a time, and 200 where everything is sealed anew
 MAX_COPY_BYTES = 2_000_000_000  # of copies on one machine
 _INCOMING = ".incoming"
 _UPLOAD_URI = re.compile(rf"{SCHEME}(?P<owner>[A-Za-z0-9_-]{{1,64}})/(?P<id>[0-9a-f]{{16}})")
-_MAX_IDS = 500  # in one statement
 _READ_ROWS = 8  # chunks in memory at a time
 _TIDY_SECONDS = 60.0  # between two times that copies are tidied up
 _EXISTS_ERRORS = (errno.ENOTEMPTY, errno.EEXIST)
 
 
-class FileStore(Protocol):
+class FileStore(ABC):
     """The bytes of uploads. It blocks: callers run it in a thread. `put` and `remove` are steps of the transaction that
     changes the row."""
-
-    folder: Path
-
-    def has(self, upload: Upload) -> bool: ...
-
-    def put(self, upload: Upload, file: Path) -> None:
-        """Store the bytes of a file, which may be moved."""
-        ...
-
-    def remove(self, upload: Upload) -> None: ...
-
-    def locate(self, name: str) -> Path:
-        """Return the folder to read an upload in, by what a run was given; any other path is itself. NotFoundError
-        where the upload was deleted."""
-        ...
-
-    def new_folder(self) -> Path:
-        """Make a folder for an incoming file, which the caller removes."""
-        ...
-
-    def tidy(self) -> None:
-        """Remove what is no longer needed."""
-        ...
-
-
-class FolderFileStore:
-    """Files on this machine. One counts once its row is written, which happens last."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
 
+    @abstractmethod
+    def has(self, upload: Upload) -> bool: ...
+
+    @abstractmethod
+    def put(self, upload: Upload, file: Path) -> None:
+        """Store the bytes of a file, which may be moved."""
+
+    @abstractmethod
+    def locate(self, name: str) -> Path:
+        """Return the folder to read an upload in, by what a run was given; any other path is itself. NotFoundError
+        where the upload was deleted."""
+
+    def remove(self, upload: Upload) -> None:
+        self._discard(self._path(upload).parent)
+
+    def new_folder(self) -> Path:
+        """Make a folder for an incoming file, which the caller removes."""
+        folder = self.folder / _INCOMING / secrets.token_hex(8)
+        folder.mkdir(parents=True, mode=0o700)
+        return folder
+
+    def tidy(self) -> None:
+        """Remove what was incoming when a process died. A file that has arrived stays: its row may be in another
+        database, which is the one in use tomorrow."""
+        for folder in self.folder.glob(f"{_INCOMING}/*"):
+            with suppress(OSError):  # another process was faster
+                if folder.stat().st_mtime < time.time() - ABANDON_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _path(self, upload: Upload) -> Path:
+        return self.folder / upload.owner / upload.id / Path(upload.name).name
+
+    def _discard(self, folder: Path) -> None:
+        """Remove a folder by moving it away first, so that nobody finds half of it; what stays of it is swept."""
+        gone = self.new_folder() / folder.name
+        with suppress(FileNotFoundError):  # or another process was faster
+            folder.rename(gone)
+        shutil.rmtree(gone.parent, ignore_errors=True)
+
+
+class FolderFileStore(FileStore):
+    """Files on this machine. One counts once its row is written, which happens last."""
+
     def has(self, upload: Upload) -> bool:
-        return _file_path(self.folder, upload).is_file()
+        return self._path(upload).is_file()
 
     def put(self, upload: Upload, file: Path) -> None:
-        target = _file_path(self.folder, upload)
+        target = self._path(upload)
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         for left in target.parent.iterdir():  # by a process that was killed before it wrote a row
             left.unlink()
@@ -84,37 +99,26 @@ class FolderFileStore:
         file.chmod(0o600)
         file.replace(target)
 
-    def remove(self, upload: Upload) -> None:
-        _discard(self.folder, _file_path(self.folder, upload).parent)
-
     def locate(self, name: str) -> Path:
         path = resolve_path(name, self.folder)
         if name.startswith(SCHEME) and not path.is_dir():
             raise _no_upload(name)
         return path
 
-    def new_folder(self) -> Path:
-        return _make_folder(self.folder)
 
-    def tidy(self) -> None:
-        """Remove files that were incoming when a process died. A file that has arrived stays: its row may be in another
-        database, which is the one in use tomorrow."""
-        _sweep(self.folder)
-
-
-class DatabaseFileStore:
-    """Files in the database, in rows of a bounded size, sealed and encrypted like all others."""
+class DatabaseFileStore(FileStore):
+    """Files in the database, in rows of a bounded size, sealed and encrypted like all others. What is removed here is
+    the copy: the bytes go with the row, and copies on other machines when those tidy up."""
 
     def __init__(self, rows: Rows, folder: Path, *, max_bytes: int = MAX_COPY_BYTES) -> None:
-        self.folder = folder.resolve()
+        super().__init__(folder)
         self._rows = rows
         self._max_bytes = max_bytes
         self._tidied = -_TIDY_SECONDS
 
     def has(self, upload: Upload) -> bool:
-        with self._rows.database.connection() as connection:
-            sql = "SELECT count(*) AS n FROM chunks WHERE upload = ?"
-            return int(connection.execute(sql, (upload.id,)).fetchone()["n"]) == _chunk_count(upload)
+        sql = "SELECT count(*) AS n FROM chunks WHERE upload = ?"
+        return int(self._rows.database.query_one(sql, (upload.id,))["n"]) == _chunk_count(upload)
 
     def put(self, upload: Upload, file: Path) -> None:
         with self._rows.open_writer("") as writer, file.open("rb") as stream:
@@ -122,10 +126,6 @@ class DatabaseFileStore:
             for number in range(_chunk_count(upload)):
                 content = stream.read(CHUNK)
                 writer.insert(CHUNKS, {"upload": upload.id, "number": number, "content": content})
-
-    def remove(self, upload: Upload) -> None:
-        """Remove the copy here. The bytes go with the row, and copies on other machines when those tidy up."""
-        _discard(self.folder, _file_path(self.folder, upload).parent)
 
     def locate(self, name: str) -> Path:
         if not name.startswith(SCHEME):
@@ -135,7 +135,7 @@ class DatabaseFileStore:
         if not found:
             raise _no_upload(name)
         upload = to_upload(found[0])
-        file = _file_path(self.folder, upload)
+        file = self._path(upload)
         try:
             if not _is_intact(file, upload):
                 self._copy(upload, file)
@@ -148,34 +148,25 @@ class DatabaseFileStore:
             ) from error
         return file.parent
 
-    def new_folder(self) -> Path:
-        return _make_folder(self.folder)
-
     def tidy(self) -> None:
-        """Remove copies of deleted uploads, and the least recently used where there are too many. What a run may be
-        reading stays."""
+        """Remove copies of deleted uploads as well, and the least recently used where there are too many, but nothing
+        that a run may be reading."""
         self._tidied = time.monotonic()
-        _sweep(self.folder)
+        super().tidy()
         copies = []
         for folder in self.folder.glob("[!.]*/*"):
             with suppress(OSError):  # another process removes it
                 size = sum(file.stat().st_size for file in folder.iterdir())
                 copies.append(_FileCopy(folder.stat().st_mtime, folder, size))
-        known = self._find_ids([copy.folder.name for copy in copies])
+        known = self._known_ids()
         size = sum(copy.size for copy in copies)
         for copy in sorted(copies):
             if copy.folder.name not in known or (size > self._max_bytes and copy.used < time.time() - ABANDON_SECONDS):
-                _discard(self.folder, copy.folder)
+                self._discard(copy.folder)
                 size -= copy.size
 
-    def _find_ids(self, ids: Sequence[str]) -> set[str]:
-        known = set[str]()
-        with self._rows.database.connection() as connection:
-            for start in range(0, len(ids), _MAX_IDS):
-                batch = ids[start : start + _MAX_IDS]
-                sql = f"SELECT id FROM uploads WHERE id IN ({', '.join('?' for _ in batch)})"  # noqa: S608  # marks alone
-                known |= {row["id"] for row in connection.execute(sql, batch)}
-        return known
+    def _known_ids(self) -> set[str]:
+        return {row["id"] for row in self._rows.database.query("SELECT id FROM uploads")}
 
     def _copy(self, upload: Upload, file: Path) -> None:
         if time.monotonic() - self._tidied > _TIDY_SECONDS:
@@ -192,7 +183,7 @@ class DatabaseFileStore:
                     if error.errno not in _EXISTS_ERRORS:
                         raise
                     if not _is_intact(file, upload):
-                        _discard(self.folder, file.parent)
+                        self._discard(file.parent)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
@@ -203,7 +194,7 @@ class DatabaseFileStore:
                 for row in self._rows.read(CHUNKS, rest, (upload.id, first, _READ_ROWS)):
                     stream.write(row["content"])
         if not _is_intact(file, upload):
-            if not self._find_ids([upload.id]):
+            if upload.id not in self._known_ids():
                 raise _no_upload(upload.id)
             raise IntegrityError(f"the bytes of document {upload.id} are not what was given", help=ALTERATION_HELP)
         file.chmod(0o600)
@@ -243,10 +234,6 @@ def _no_upload(name: str) -> NotFoundError:
     )
 
 
-def _file_path(folder: Path, upload: Upload) -> Path:
-    return folder / upload.owner / upload.id / Path(upload.name).name
-
-
 def _chunk_count(upload: Upload) -> int:
     return -(-upload.size // CHUNK)
 
@@ -256,29 +243,6 @@ def _is_intact(file: Path, upload: Upload) -> bool:
         return hash_file(file) == (upload.hash, upload.size)
     except OSError:  # it is missing, or being removed
         return False
-
-
-def _make_folder(root: Path) -> Path:
-    folder = root / _INCOMING / secrets.token_hex(8)
-    folder.mkdir(parents=True, mode=0o700)
-    return folder
-
-
-def _discard(root: Path, folder: Path) -> None:
-    """Remove a folder by moving it away first, so that nobody finds half of it; what stays of it is swept."""
-    gone = root / _INCOMING / secrets.token_hex(8)
-    gone.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(FileNotFoundError):  # or another process was faster
-        folder.rename(gone)
-    shutil.rmtree(gone, ignore_errors=True)
-
-
-def _sweep(root: Path) -> None:
-    """Remove incoming files that will not arrive any more."""
-    for folder in root.glob(f"{_INCOMING}/*"):
-        with suppress(OSError):  # another process was faster
-            if folder.stat().st_mtime < time.time() - ABANDON_SECONDS:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -298,11 +262,10 @@ class UploadCursor(NamedTuple):
     id: str
 
 
-class SqlUploads:
+class SqlUploads(RowStore):
     def __init__(self, rows: Rows, files: FileStore, now: Callable[[], datetime] = utc_now) -> None:
-        self._rows = rows
+        super().__init__(rows, now)
         self._files = files
-        self._now = now
         self._is_swept = False
 
     @run_in_thread
@@ -329,29 +292,27 @@ class SqlUploads:
             if new:
                 _check_quota(writer, owner, room, list(new.values()))
             for upload in new.values():
-                writer.insert(UPLOADS, {**dict(upload), "created": timestamp(upload.created)})
+                writer.insert(UPLOADS, dict(upload))
             uploads |= new
             for upload, file in given:
                 if not self._files.has(uploads[upload.id]):
                     self._files.put(uploads[upload.id], file)
         return [uploads[upload.id] for upload, _ in given]
 
-    async def get(self, owner: str, id: str) -> Upload:
-        return await asyncio.to_thread(self._get, owner, id)
-
     @run_in_thread
     def list_for(self, owner: str, *, limit: int, after: UploadCursor | None = None) -> list[Upload]:
         """List uploads, newest first."""
-        rest, values = "WHERE owner = ?", list[object]([owner])
+        rest, values = "WHERE owner = ?", [owner]
         if after:
-            rest += " AND (created < ? OR (created = ? AND id < ?))"
-            values += [timestamp(after.created), timestamp(after.created), after.id]
+            rest += " AND (created, id) < (?, ?)"
+            values += [timestamp(after.created), after.id]
         rows = self._rows.read(UPLOADS, f"{rest} ORDER BY created DESC, id DESC LIMIT ?", (*values, max(limit, 0)))
         return [to_upload(row) for row in rows]
 
-    async def paths(self, owner: str, ids: Sequence[str]) -> list[str]:
+    @run_in_thread
+    def paths(self, owner: str, ids: Sequence[str]) -> list[str]:
         """Return their addresses for `ResearchOptions.docs`; NotFoundError for another user's."""
-        return await asyncio.to_thread(lambda: [upload_uri(self._get(owner, id)) for id in dict.fromkeys(ids)])
+        return [upload_uri(self._get(owner, id)) for id in dict.fromkeys(ids)]
 
     @run_in_thread
     def delete(self, owner: str, id: str) -> Upload:
@@ -369,6 +330,8 @@ class SqlUploads:
         if not rows or not self._files.has(to_upload(rows[0])):
             raise no_document(id)
         return to_upload(rows[0])
+
+    get = run_in_thread(_get)
 
 
 def upload_uri(upload: Upload) -> str:

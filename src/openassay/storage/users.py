@@ -26,9 +26,8 @@ from openassay.storage.database import (
     ConstraintError,
     run_in_thread,
     timestamp,
-    utc_now,
 )
-from openassay.storage.rows import Row, Rows
+from openassay.storage.rows import Row, Rows, RowStore
 from openassay.storage.threads import open_thread_writer
 
 _OWNED = (
@@ -37,18 +36,14 @@ _OWNED = (
 _LAST_EXCHANGE = "WHERE thread = ? ORDER BY created DESC, said LIMIT 1"
 
 
-class SqlChats:
+class SqlChats(RowStore):
     """Conversations of chat front ends, and the thread of each. A front end sends the whole conversation each time: it
     is recognised by the last question and its answer, of which only the hash is stored."""
-
-    def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
-        self._rows = rows
-        self._now = now
 
     @run_in_thread
     def add(self, thread: str, question: str, answer: str) -> None:
         """Record the last exchange of a thread; NotFoundError if it was deleted."""
-        row = {"said": _hash_exchange(question, answer), "thread": thread, "created": timestamp(self._now())}
+        row = {"said": _hash_exchange(question, answer), "thread": thread, "created": self._now()}
         with open_thread_writer(self._rows, thread) as writer:
             writer.insert(CHATS, row, on_conflict="replace")
 
@@ -154,17 +149,13 @@ class IdempotentReply(Record):
         return self.status == PENDING
 
 
-class SqlReplies:
+class SqlReplies(RowStore):
     """Replies to requests with an Idempotency-Key, for as long as one may be sent again.
 
     A key is claimed before the work, and its reply is stored afterwards. A claim without a reply whose lease is over
     was left by a process that died: the next caller takes it over under the same name, and can see what became of the
     work.
     """
-
-    def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
-        self._rows = rows
-        self._now = now
 
     @run_in_thread
     def claim(self, owner: str, key: str, request: str, name: str) -> tuple[IdempotentReply, bool]:
@@ -173,7 +164,7 @@ class SqlReplies:
         new = IdempotentReply(owner=owner, key=key, request=request, status=PENDING, body=name, created=now)
         with self._rows.open_writer("") as writer:
             writer.delete(REPLIES, "WHERE created < ?", (timestamp(now - REPLY_LIFETIME),))
-            if writer.insert(REPLIES, {**dict(new), "created": timestamp(now)}, on_conflict="keep"):
+            if writer.insert(REPLIES, dict(new), on_conflict="keep"):
                 return new, True
             # Locked: of two who find it abandoned, one takes it over.
             lock = f"SELECT 1 FROM replies WHERE owner = ? AND key = ?{self._rows.database.for_update}"  # noqa: S608
@@ -184,7 +175,7 @@ class SqlReplies:
             stored = IdempotentReply.model_validate(row)
             if not stored.pending or stored.request != request or now - stored.created < REPLY_LEASE:
                 return stored, False
-            writer.update(REPLIES, (owner, key), {"created": timestamp(now)})
+            writer.update(REPLIES, (owner, key), {"created": now})
             return stored, True
 
     @run_in_thread
@@ -203,43 +194,29 @@ TOKEN_PREFIX = "openassay"  # noqa: S105  # what a token begins with, not one
 SHARE_PREFIX = "share"
 
 
-class SqlUsers:
-    def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
-        self._rows = rows
-        self._now = now
-
+class SqlUsers(RowStore):
     @run_in_thread
     def add(self, user: User) -> None:
-        values = {**dict(user), "created": timestamp(user.created), "disabled": int(user.disabled)}
         with self._rows.open_writer("user", user.name) as writer:
             try:
-                writer.insert(USERS, values)
+                writer.insert(USERS, dict(user))
             except ConstraintError as error:
                 raise UsageError(
                     f"there is a user {user.name} already", help=f"Their token: openassay admin users token {user.name}"
                 ) from error
 
-    async def get(self, name: str) -> User:
-        return await asyncio.to_thread(self._get, name)
-
-    async def find(self, name: str) -> User | None:
-        """Return a user, or None."""
-        return await asyncio.to_thread(self._find, name)
-
     @run_in_thread
     def all(self) -> list[User]:
-        return [_user(row) for row in self._rows.read(USERS, "ORDER BY name")]
+        return [User.model_validate(row) for row in self._rows.read(USERS, "ORDER BY name")]
 
     @run_in_thread
     def change(self, name: str, **changes: Any) -> User:
         """Change `usd`, `requests_per_minute` or `disabled`."""
-        if "disabled" in changes:
-            changes["disabled"] = int(changes["disabled"])
         with self._rows.open_writer("user", name) as writer:
             row = writer.update(USERS, (name,), changes)
             if row is None:
                 raise no_user(name)
-        return _user(row)
+        return User.model_validate(row)
 
     @run_in_thread
     def issue(
@@ -257,16 +234,9 @@ class SqlUsers:
             created=self._now(),
             expires=expires,
         )
-        row = {
-            **dict(token),
-            "scopes": " ".join(token.scopes),
-            "created": timestamp(token.created),
-            "expires": timestamp(token.expires) if token.expires else None,
-            "revoked": None,
-        }
         with self._rows.open_writer("user", owner) as writer:
             try:
-                writer.insert(TOKENS, row)
+                writer.insert(TOKENS, dict(token))
             except ConstraintError as error:
                 raise no_user(owner) from error
         return token, secret
@@ -286,8 +256,7 @@ class SqlUsers:
     @run_in_thread
     def is_empty(self) -> bool:
         """Return whether no user was ever added."""
-        with self._rows.database.connection() as connection:
-            return connection.execute("SELECT 1 FROM users LIMIT 1").fetchone() is None
+        return self._rows.database.query_one("SELECT 1 FROM users LIMIT 1") is None
 
     @run_in_thread
     def tokens(self, owner: str) -> list[ApiToken]:
@@ -300,7 +269,7 @@ class SqlUsers:
         if found is None:
             raise NotFoundError(f"there is no token {id}", help="See: openassay admin users list")
         with self._rows.open_writer("user", found["owner"]) as writer:
-            row = writer.update(TOKENS, (id,), {"revoked": found["revoked"] or timestamp(self._now())})
+            row = writer.update(TOKENS, (id,), {"revoked": found["revoked"] or self._now()})
         return _token(row or found)
 
     async def has_valid_token(self) -> bool:
@@ -319,7 +288,10 @@ class SqlUsers:
 
     def _find(self, name: str) -> User | None:
         row = self._rows.find(USERS, name)
-        return _user(row) if row else None
+        return User.model_validate(row) if row else None
+
+    get = run_in_thread(_get)
+    find = run_in_thread(_find)
 
 
 def hash_secret(secret: str) -> str:
@@ -330,20 +302,12 @@ def no_user(name: str) -> NotFoundError:
     return NotFoundError(f"there is no user {name}", help=f"Add them: openassay admin users add {name}")
 
 
-def _user(row: Row) -> User:
-    return User.model_validate({**row, "disabled": bool(row["disabled"])})
-
-
 def _token(row: Row) -> ApiToken:
     return ApiToken.model_validate({**row, "scopes": tuple(row["scopes"].split())})
 
 
-class SqlShares:
+class SqlShares(RowStore):
     """Links that show a thread to whoever has them; they are deleted with it."""
-
-    def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
-        self._rows = rows
-        self._now = now
 
     @run_in_thread
     def create(self, thread: str, lasts: timedelta) -> tuple[ShareLink, str]:
@@ -351,9 +315,8 @@ class SqlShares:
         id, now = secrets.token_hex(4), self._now()
         secret = f"{SHARE_PREFIX}_{id}_{secrets.token_urlsafe(32)}"
         share = ShareLink(id=id, thread=thread, hash=hash_secret(secret), created=now, expires=now + lasts)
-        times = {"created": timestamp(share.created), "expires": timestamp(share.expires)}
         with open_thread_writer(self._rows, thread) as writer:
-            writer.insert(SHARES, {**dict(share), **times})
+            writer.insert(SHARES, dict(share))
         return share, secret
 
     @run_in_thread
@@ -373,5 +336,5 @@ class SqlShares:
             found = writer.find(SHARES, id)
             if found is None or found["thread"] != thread:
                 raise NotFoundError(f"there is no link {id} to this thread", help="See the thread's list of links.")
-            row = writer.update(SHARES, (id,), {"revoked": found["revoked"] or timestamp(self._now())})
+            row = writer.update(SHARES, (id,), {"revoked": found["revoked"] or self._now()})
         return ShareLink.model_validate(row or found)

@@ -5,7 +5,6 @@ webhook, in any process. Each delivery has an id made from what happened, so tha
 and a server that was away catches up.
 """
 
-import asyncio
 import hashlib
 import json
 import logging
@@ -13,6 +12,7 @@ import secrets
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from openassay.errors import IntegrityError, NotFoundError, UsageError
@@ -28,7 +28,7 @@ from openassay.storage.database import (
     timestamp,
     utc_now,
 )
-from openassay.storage.rows import Row, Rows, Writer
+from openassay.storage.rows import Row, Rows, RowStore, Writer
 
 _log = logging.getLogger("openassay")
 PREFIX = "whsec_"
@@ -69,31 +69,23 @@ class _WebhookEvent(NamedTuple):
     id: str  # of the delivery
 
 
-class SqlWebhooks:
+class SqlWebhooks(RowStore):
     def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
-        self._rows = rows
-        self._now = now
+        super().__init__(rows, now)
         self._damaged: set[str] = set()  # ids of deliveries whose row is damaged, which is logged once
 
     @run_in_thread
     def add(self, owner: str, url: str, events: Sequence[WebhookEvent]) -> Webhook:
         """Add a webhook; UsageError where the user has too many."""
-        secret = b64encode(secrets.token_bytes(32)).decode()
-        made = Webhook(
-            id=secrets.token_hex(6),
-            owner=owner,
-            url=url,
-            secret=f"{PREFIX}{secret}",
-            events=tuple(dict.fromkeys(events)),
-            created=self._now(),
-        )
+        id, secret = secrets.token_hex(6), PREFIX + b64encode(secrets.token_bytes(32)).decode()
+        chosen = tuple(dict.fromkeys(events))
+        made = Webhook(id=id, owner=owner, url=url, secret=secret, events=chosen, created=self._now())
         with self._rows.open_writer("user", owner) as writer:
             if int(writer.connection.execute(_COUNT, (owner,)).fetchone()["count"]) >= MAX_WEBHOOKS:
                 raise UsageError(
                     f"there are {MAX_WEBHOOKS} webhooks already", help="Delete one that is no longer used."
                 )
-            row = {**dict(made), "events": " ".join(made.events), "created": timestamp(made.created)}
-            writer.insert(WEBHOOKS, row)
+            writer.insert(WEBHOOKS, dict(made))
         return made
 
     @run_in_thread
@@ -103,11 +95,13 @@ class SqlWebhooks:
             raise no_webhook(id)
         return found[0]
 
-    async def list_for(self, owner: str) -> list[Webhook]:
-        return await asyncio.to_thread(self._read, "WHERE owner = ? ORDER BY created, id", (owner,))
+    @run_in_thread
+    def list_for(self, owner: str) -> list[Webhook]:
+        return self._read("WHERE owner = ? ORDER BY created, id", (owner,))
 
-    async def all(self) -> list[Webhook]:
-        return await asyncio.to_thread(self._read, "ORDER BY owner, created, id", ())
+    @run_in_thread
+    def all(self) -> list[Webhook]:
+        return self._read("ORDER BY owner, created, id")
 
     @run_in_thread
     def delete(self, owner: str, id: str) -> None:
@@ -127,8 +121,7 @@ class SqlWebhooks:
     @run_in_thread
     def latest_times(self) -> tuple[str, str]:
         """Return times that change whenever a run ends or asks."""
-        with self._rows.database.connection() as connection:
-            row = connection.execute(_PULSE).fetchone()
+        row = self._rows.database.query_one(_PULSE)
         return str(row["ended"]), str(row["asked"])
 
     @run_in_thread
@@ -145,7 +138,7 @@ class SqlWebhooks:
             old = connection.execute(f"SELECT id FROM deliveries {_OLD} LIMIT 1", past).fetchone()  # noqa: S608
         if not events and old is None:
             return 0
-        made = [self._build_delivery(webhook, event) for event in sorted(events)]
+        made = [self._build_delivery(webhook, event) for event in sorted(events, key=attrgetter("moment", "id"))]
         with self._rows.open_writer("") as writer:
             writer.delete(DELIVERIES, _OLD, past)
             return sum(_insert_delivery(writer, delivery) for delivery in made if delivery)
@@ -173,28 +166,23 @@ class SqlWebhooks:
             return []
         with self._rows.open_writer("") as writer:
             rows = writer.read(DELIVERIES, f"{due}{self._rows.database.for_update}", values)
-            claimed = []
             for row in rows:
-                changes = {"attempts": row["attempts"] + 1, "due": timestamp(now + lease)}
-                writer.update(DELIVERIES, (row["id"],), changes)
-                claimed.append(_delivery({**row, **changes}))
-            return claimed
+                row |= {"attempts": row["attempts"] + 1, "due": now + lease}
+                writer.update(DELIVERIES, (row["id"],), row)
+            return [_delivery(row) for row in rows]
 
-    async def confirm_delivery(self, id: str) -> None:
-        await asyncio.to_thread(
-            self._update_delivery, id, {"due": None, "delivered": timestamp(self._now()), "error": ""}
-        )
+    @run_in_thread
+    def confirm_delivery(self, id: str) -> None:
+        self._update_delivery(id, {"due": None, "delivered": self._now(), "error": ""})
 
-    async def record_failure(self, id: str, error: str, again: timedelta | None) -> None:
+    @run_in_thread
+    def record_failure(self, id: str, error: str, again: timedelta | None) -> None:
         """Record a failed attempt; it is given up where `again` is None."""
-        due = timestamp(self._now() + again) if again is not None else None
-        await asyncio.to_thread(self._update_delivery, id, {"due": due, "error": error})
+        self._update_delivery(id, {"due": self._now() + again if again is not None else None, "error": error})
 
-    def _read(self, rest: str, values: Sequence[object]) -> list[Webhook]:
+    def _read(self, rest: str, values: Sequence[object] = ()) -> list[Webhook]:
         rows = self._rows.read(WEBHOOKS, rest, values)
         return [Webhook.model_validate({**row, "events": tuple(row["events"].split())}) for row in rows]
-
-    # -- what is to be told -------------------------------------------------------------------------------
 
     def _build_delivery(self, webhook: Webhook, event: _WebhookEvent) -> Delivery | None:
         try:
@@ -207,19 +195,14 @@ class SqlWebhooks:
             return None
         data: dict[str, Any]
         if event.table is RUNS:
+            kind, moment = "run.finished", row["finished"]
             data = {"threadId": row["thread"], "runId": row["id"], "status": row["status"]}
-            body = {"type": "run.finished", "timestamp": _format_time(row["finished"]), "data": data}
         else:
-            data = {
-                "threadId": row["thread"],
-                "runId": row["run"],
-                "status": "waiting",
-                "questionId": row["id"],
-                "kind": row["kind"],
-                "question": row["question"],
-                "due": _format_time(row["due"]) if row["due"] else None,
-            }
-            body = {"type": "run.question", "timestamp": _format_time(row["opened"]), "data": data}
+            kind, moment = "run.question", row["opened"]
+            data = {"threadId": row["thread"], "runId": row["run"], "status": "waiting", "questionId": row["id"]}
+            data |= {"kind": row["kind"], "question": row["question"]}
+            data["due"] = _format_time(row["due"]) if row["due"] else None
+        body = {"type": kind, "timestamp": _format_time(moment), "data": data}
         created = datetime.fromisoformat(event.moment)
         return Delivery(id=event.id, webhook=webhook.id, body=body, created=created, due=self._now())
 
@@ -250,10 +233,7 @@ def _find_events(connection: Connection, webhook: Webhook, since: str) -> Iterat
 
 
 def _insert_delivery(writer: Writer, made: Delivery) -> bool:
-    times = {
-        name: timestamp(time) if (time := getattr(made, name)) else None for name in ("created", "due", "delivered")
-    }
-    return writer.insert(DELIVERIES, {**dict(made), **times, "body": json.dumps(made.body)}, on_conflict="keep")
+    return writer.insert(DELIVERIES, {**dict(made), "body": json.dumps(made.body)}, on_conflict="keep")
 
 
 def _format_time(time: str) -> str:

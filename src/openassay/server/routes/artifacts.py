@@ -26,7 +26,7 @@ from openassay.server.responses import (
     to_json_bytes,
 )
 from openassay.server.service import ServiceDep
-from openassay.storage.artifacts import MAX_NAMES, ArtifactDraft
+from openassay.storage.threads import MAX_NAMES, ArtifactDraft
 
 router = APIRouter(tags=["artifacts"])
 MAX_BYTES = 1_000_000  # of a content
