@@ -8,7 +8,6 @@ from benchmarks.evaluation.retrieval import RETRIEVAL_MEASURES
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_two_hop_questions_find_both_passages(eval_data: Path) -> None:
     measure = RETRIEVAL_MEASURES["hotpotqa"]
     values = measure.run(eval_data, True)
@@ -19,7 +18,6 @@ def test_two_hop_questions_find_both_passages(eval_data: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_related_work_finds_what_the_paper_cites(eval_data: Path) -> None:
     measure = RETRIEVAL_MEASURES["deepscholar"]
     assert measure.list_failures(measure.run(eval_data, True), True) == []

@@ -14,7 +14,6 @@ PATIENCE = 90.0
 
 @pytest.mark.slow
 @pytest.mark.requirement("W-16", "F-10")
-@pytest.mark.timeout(300)
 async def test_no_run_is_lost_and_nobody_writes_for_another(postgres_address: str, tmp_path: Path) -> None:
     fleet = Fleet(postgres_address, tmp_path, lease=LEASE, concurrency=4)
     began = time.monotonic()

@@ -164,7 +164,6 @@ def test_vectors_are_made_for_each_passage(openassay: Command) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("F-10")
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("where", ["sqlite", "postgres"])
 def test_killed_in_the_middle_it_goes_on_where_it_was(
     where: str, openassay: Command, request: pytest.FixtureRequest
@@ -200,7 +199,6 @@ def check_whole(openassay: Command) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_stopped_by_a_person_it_says_how_to_go_on(openassay: Command) -> None:
     write_many(openassay.folder / "many")
     with under_way(openassay, "many", "--jobs", "2") as process:
@@ -217,7 +215,6 @@ def test_stopped_by_a_person_it_says_how_to_go_on(openassay: Command) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_its_memory_does_not_grow_with_the_folder(openassay: Command) -> None:
     """Measured: 3 MB more for ten times as many passages, which are 12 MB of text and 60 MB as objects."""
     most = []

@@ -55,7 +55,6 @@ def test_short_answers_hold(office: Command, shared: Path, apple: Ran, tides: Ra
 
 @pytest.mark.slow
 @pytest.mark.requirement("X-01")
-@pytest.mark.timeout(240)
 def test_figures_of_real_filings_hold(openassay: Command, shared: Path, eval_data: Path) -> None:
     folder = openassay.folder / "filings"
     folder.mkdir()

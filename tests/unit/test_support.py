@@ -53,7 +53,6 @@ def support(embedder: MiniLM, reader: CrossEncoder) -> FeatureSupportScorer:
 
 @pytest.mark.slow
 @pytest.mark.requirement("S-09", "W-09")
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", ["fever", "wice"])
 def test_claims_that_are_borne_out_score_above_others(eval_data: Path, name: str) -> None:
     """And what the score says is about as often so."""

@@ -127,12 +127,20 @@ def _normalise_text(text: str) -> _NormalText:
 
 def _find_rare(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _RARE.finditer(text):
-        # A combining mark belongs to the letter before it.
-        start = max(0, match.start() - 1) if match.group()[0] not in _PLAIN else match.start()
-        stretch = text[start : match.end()]
-        shown = "".join(_LIGATURES.get(char, char) for char in stretch if char not in _INVISIBLE)
+        start, run, end = match.start(), match.group().rstrip(" "), match.end()
+        if _PLAIN.issuperset(run):
+            # Character by character, for a quote may begin between two ligatures.
+            for position, char in enumerate(run[:-1], start):
+                yield position, position + 1, _plain_form(char)
+            start += len(run) - 1
+        elif run[0] not in _PLAIN:
+            start = max(0, start - 1)  # a combining mark belongs to the letter before it
         # A soft hyphen before a line break joins the halves of one word.
-        yield start, match.end(), unicodedata.normalize("NFC", shown.rstrip(" "))
+        yield start, end, _plain_form(text[start:end].rstrip(" "))
+
+
+def _plain_form(stretch: str) -> str:
+    return unicodedata.normalize("NFC", "".join(_LIGATURES.get(c, c) for c in stretch if c not in _INVISIBLE))
 
 
 def _apply_changes(text: str, changes: Iterable[tuple[int, int, str]], shift: _OffsetMap) -> str:

@@ -129,7 +129,6 @@ async def test_a_run_of_another_process_is_heard_of(
 
 @pytest.mark.slow
 @pytest.mark.requirement("W-12", "W-14")
-@pytest.mark.timeout(300)
 async def test_a_valkey_that_goes_and_comes_back_costs_no_run(
     postgres_address: str, own_valkey: Callable[..., ValkeyServer], serve: Open, http: Http, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
