@@ -60,7 +60,7 @@ check: dev ## format, lint, types, import contracts
 	$(BIN)/lint-imports
 
 unit: dev ## the fast tests of single modules, in under a minute
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/unit
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" --hypothesis-profile short tests/unit
 
 test: dev browser check ## checks, tests and requirements, without the tests that take longest
 	@$(call tested,quick,-m "not slow")

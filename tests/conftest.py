@@ -27,6 +27,7 @@ from pydantic import SecretStr
 
 # A machine that is busy with other things is no reason to fail; tests have a time limit of their own.
 hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.register_profile("short", deadline=None, max_examples=20)  # for `make unit`
 hypothesis.settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
