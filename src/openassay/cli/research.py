@@ -293,15 +293,15 @@ async def _follow_run(engine: Engine, run: Run, progress: ProgressDisplay, seen:
         return seen, await engine.wait(run.id)
 
 
-def match_subjects(message: str, subjects: Sequence[str]) -> Iterator[tuple[str, str]]:
+def match_subjects(question: str, subjects: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Find names that were read otherwise than written, so that nobody reads about another company unawares."""
 
     def measure_likeness(words: str, subject: str) -> float:
         return SequenceMatcher(None, fold(words), fold(subject)).ratio()
 
-    words = re.findall(r"[^\W_]+(?:[-'’.&][^\W_]+)*", message)
+    words = re.findall(r"[^\W_]+(?:[-'’.&][^\W_]+)*", question)
     for subject in subjects:
-        if fold(subject) in fold(message):
+        if fold(subject) in fold(question):
             continue
         size = len(subject.split())
         runs = [" ".join(words[at : at + size]).removesuffix("'s") for at in range(len(words) - size + 1)]

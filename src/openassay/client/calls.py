@@ -264,16 +264,16 @@ def _thread_path(thread: str, *rest: str) -> str:
 
 
 def start(
-    goal: str, *, mode: str | None = None, thread: str | None = None, interactive: bool = True, **options: Any
+    question: str, *, mode: str | None = None, thread: str | None = None, interactive: bool = True, **options: Any
 ) -> ApiCall[StartResult]:
     """Start a run; return at its first question, or after two seconds. `thread` makes it a follow-up."""
-    body = _drop_none(goal=goal, modeOverride=mode, threadId=thread, interactive=interactive, **options)
+    body = _drop_none(goal=question, modeOverride=mode, threadId=thread, interactive=interactive, **options)
     return _start("/api/threads/start", body)
 
 
-def estimate(goal: str, **options: Any) -> ApiCall[JsonObject]:
+def estimate(question: str, **options: Any) -> ApiCall[JsonObject]:
     """Return what a question would cost; nothing is spent."""
-    return _send("POST", "/api/quote", {"goal": goal, **options})
+    return _send("POST", "/api/quote", {"goal": question, **options})
 
 
 def resume(thread: str, interrupt: str | None = None, value: Any = None) -> ApiCall[JsonObject]:

@@ -84,18 +84,18 @@ class AsyncClient:
         await self._http.aclose()
 
     async def research(
-        self, goal: str, *, on_interrupt: Callable[[Interrupt], Awaitable[Any]] | None = None, **options: Any
+        self, question: str, *, on_interrupt: Callable[[Interrupt], Awaitable[Any]] | None = None, **options: Any
     ) -> Report:
         """Ask a question and return its report. Options are those of `start`.
 
         `on_interrupt` is called with each question that comes back and returns its answer; without it none is asked."""
-        started = await self.start(goal, interactive=on_interrupt is not None, **options)
+        started = await self.start(question, interactive=on_interrupt is not None, **options)
         async for event in self.events(started.thread_id, run=started.run_id):
             if event.name == "interrupt" and on_interrupt:
-                question = Interrupt.model_validate(event.data["data"])
+                interrupt = Interrupt.model_validate(event.data["data"])
                 still_open = [review["id"] for review in await self.reviews(started.thread_id)]
-                if question.id in still_open:  # a stream that was reconnected may repeat one that was answered
-                    await self.resume(started.thread_id, question.id, await on_interrupt(question))
+                if interrupt.id in still_open:  # a stream that was reconnected may repeat one that was answered
+                    await self.resume(started.thread_id, interrupt.id, await on_interrupt(interrupt))
             _check_final(event, started.thread_id)
         return await self.report(started.thread_id, started.run_id)
 
@@ -229,17 +229,19 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def research(self, goal: str, *, on_interrupt: Callable[[Interrupt], Any] | None = None, **options: Any) -> Report:
+    def research(
+        self, question: str, *, on_interrupt: Callable[[Interrupt], Any] | None = None, **options: Any
+    ) -> Report:
         """Ask a question and return its report. Options are those of `start`.
 
         `on_interrupt` is called with each question that comes back and returns its answer; without it none is asked."""
-        started = self.start(goal, interactive=on_interrupt is not None, **options)
+        started = self.start(question, interactive=on_interrupt is not None, **options)
         for event in self.events(started.thread_id, run=started.run_id):
             if event.name == "interrupt" and on_interrupt:
-                question = Interrupt.model_validate(event.data["data"])
+                interrupt = Interrupt.model_validate(event.data["data"])
                 still_open = [review["id"] for review in self.reviews(started.thread_id)]
-                if question.id in still_open:  # a stream that was reconnected may repeat one that was answered
-                    self.resume(started.thread_id, question.id, on_interrupt(question))
+                if interrupt.id in still_open:  # a stream that was reconnected may repeat one that was answered
+                    self.resume(started.thread_id, interrupt.id, on_interrupt(interrupt))
             _check_final(event, started.thread_id)
         return self.report(started.thread_id, started.run_id)
 

@@ -29,12 +29,12 @@ from openassay.text.words import stems
 
 
 class Conversation(Record):
-    """What a new message is understood against."""
+    """What a new question is understood against."""
 
     turns: tuple[ThreadMessage, ...] = ()
     summary: str = ""
     subject: str | None = None
-    clarified: tuple[str, ...] = ()  # answers given so far to clarifying questions about this message
+    clarified: tuple[str, ...] = ()  # answers given so far to clarifying questions about this one
 
 
 class PlanRequest(Record):
@@ -226,7 +226,7 @@ class Reasoner(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def understand(self, message: str, conversation: Conversation) -> Understanding: ...
+    async def understand(self, question: str, conversation: Conversation) -> Understanding: ...
 
     async def propose_questions(
         self, understanding: Understanding, known: Mapping[str, str] | None = None

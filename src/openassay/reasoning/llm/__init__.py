@@ -65,13 +65,13 @@ class LLMReasoner:
         self._today = today
         self._steps = StepRunner(models, emit)
 
-    async def understand(self, message: str, conversation: Conversation) -> Understanding:
-        """Say what a message asks; nothing is spent on one that is empty or only cancels."""
-        baseline = await self._rules.understand(message, conversation)
+    async def understand(self, question: str, conversation: Conversation) -> Understanding:
+        """Say what a question means; nothing is spent on one that is empty or only cancels."""
+        baseline = await self._rules.understand(question, conversation)
         if baseline.intent in ("empty", "cancel"):
             return baseline
         small = self._steps.is_small(plan.UNDERSTAND_STEP)
-        job = plan.build_understand_job(message, conversation, self._today, baseline, small)
+        job = plan.build_understand_job(question, conversation, self._today, baseline, small)
         return await self._steps.run(job) or baseline
 
     async def propose_questions(

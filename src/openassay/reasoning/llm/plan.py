@@ -88,15 +88,15 @@ class UnderstandingForm(forms.OutputForm):
 
 
 def build_understand_job(
-    message: str, conversation: Conversation, today: date, baseline: Understanding, small: bool
+    question: str, conversation: Conversation, today: date, baseline: Understanding, small: bool
 ) -> Job[UnderstandingForm, ThreadMessage, Understanding]:
-    """Ask what a message means.
+    """Ask what a question means.
 
     A small model is given the baseline to correct: left to itself it took thanks for a question, and "the company" for
-    a name. Where the message is empty, the answer to the last clarifying question is the message.
+    a name. Where it is empty, the answer to the last clarifying question stands for it.
     """
-    if not message.strip() and conversation.clarified:
-        *before, message = conversation.clarified
+    if not question.strip() and conversation.clarified:
+        *before, question = conversation.clarified
         conversation = conversation.model_copy(update={"clarified": tuple(before)})
     guess = {
         "intent": baseline.intent,
@@ -120,7 +120,7 @@ def build_understand_job(
         return {
             "today": today.isoformat(),
             "conversation": wrap_tag("conversation", "\n".join(lines)) if lines else nothing,
-            "message": wrap_tag("message", message),
+            "message": wrap_tag("message", question),
             "guess": hint + wrap_tag("message", json.dumps(guess, ensure_ascii=False)) if small else "",
         }
 
@@ -129,18 +129,18 @@ def build_understand_job(
         UnderstandingForm,
         forms.build_schema(UnderstandingForm, "Understood", {"subjects": 4, "suggestions": 0 if small else 3}),
         build,
-        convert=lambda answer, _: convert_understanding(answer, message, conversation, baseline if small else None),
+        convert=lambda answer, _: convert_understanding(answer, question, conversation, baseline if small else None),
         sources=tuple(reversed(conversation.turns)),
         shorten=_halve_turn,
     )
 
 
 def convert_understanding(
-    answer: UnderstandingForm, message: str, conversation: Conversation, baseline: Understanding | None = None
+    answer: UnderstandingForm, asked: str, conversation: Conversation, baseline: Understanding | None = None
 ) -> Understanding:
     """Check an answer. Where a small model names nothing that was said, the doubt of the baseline counts."""
     subjects = tuple(answer.subjects[:4])
-    question = answer.question or " ".join(message.split())
+    question = answer.question or " ".join(asked.split())
     if subjects and not any(fold(subject) in fold(question) for subject in subjects):
         question = f"{question.rstrip('?!. ')} ({', '.join(subjects)})?"  # so that it stands alone
     if len(question) > LONGEST:
@@ -154,7 +154,7 @@ def convert_understanding(
         ask = answer.ask or f"What exactly would you like to know about “{answer.topic or question}”?"
     if baseline and not ask:
         turns = (turn.content for turn in conversation.turns)
-        texts = [message, conversation.summary, conversation.subject or "", *conversation.clarified, *turns]
+        texts = [asked, conversation.summary, conversation.subject or "", *conversation.clarified, *turns]
         context = fold(" ".join(texts))
         if not any(fold(subject) in context for subject in subjects):
             ask = baseline.clarification_question

@@ -54,8 +54,8 @@ class RuleReasoner:
         self._support = support
         self._companies = companies
 
-    async def understand(self, message: str, conversation: Conversation) -> Understanding:
-        return await asyncio.to_thread(understand, message, conversation, self._companies)
+    async def understand(self, question: str, conversation: Conversation) -> Understanding:
+        return await asyncio.to_thread(understand, question, conversation, self._companies)
 
     async def propose_questions(
         self, understanding: Understanding, known: Mapping[str, str] | None = None
