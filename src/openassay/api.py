@@ -1,4 +1,4 @@
-"""Research from Python: `from openassay import research`."""
+"""`research` and `aresearch`: a question in, a report out, without a server (docs/reference/python.md)."""
 
 import asyncio
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from openassay.engine.memory import FILE, UserMemory, create_shared_memory, load
 from openassay.engine.recovery import JournalRecorder, JournalStores
 from openassay.engine.runner import Runner
 from openassay.errors import BudgetError, ConfigurationError, NotFoundError, PathError
+from openassay.fetch.documents import LocalFileReader
 from openassay.llm.budget import RunAccount
 from openassay.llm.prices import estimate_cost, find_price
 from openassay.llm.router import ModelRouter
@@ -82,84 +83,73 @@ from openassay.verification.support import FeatureSupportScorer
 if TYPE_CHECKING:
     from openassay.telemetry.traces import Traces
 
-# What a run works with, chosen by its options: the sources it asks, and the reasoner that thinks.
-
+_log = logging.getLogger("openassay")
 SMALLEST = (5_000, 4_000)  # tokens a planner's call may take at its worst: the least a run needs
 TRACED = "LangSmith tracing is on: it is sent everything this run sees."
 ELSEWHERE = "{} is not on this machine: what another one has indexed of it was searched, as it was then."
 NOT_TRACED = "LangSmith tracing is off for this run, since your documents stay on this machine."
 
 
+@dataclass(slots=True, kw_only=True)
 class SourceFactory:
-    """The sources of a run, built from what there is."""
+    """Builds the sources of a run."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        documents: DocumentStore,
-        embedder: EmbeddingCache,
-        cache: Cache,
-        http: ProviderClient,
-        links: McpConnectionPool,
-        files: FileStore,
-        libraries: IndexCatalog,
-    ) -> None:
-        self._settings = settings
-        self._documents = documents
-        self._embedder = embedder
-        self._cache = cache
-        self._http = http
-        self._links = links
-        self._files = files
-        self._libraries = libraries
-        self.reader = build_file_reader(settings, files.folder)
+    settings: Settings
+    documents: DocumentStore
+    embedder: EmbeddingCache
+    cache: Cache
+    http: ProviderClient
+    links: McpConnectionPool
+    files: FileStore
+    indexes: IndexCatalog
+    reader: LocalFileReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reader = build_file_reader(self.settings, self.files.folder)
 
     def __call__(self, options: ResearchOptions) -> SourceSelection:
-        """The sources, and notices about the choice that the person must see."""
-        bench = self._build_context(options.docs)
-        sources, notices = choose_sources(options, bench)
-        absent = [ELSEWHERE.format(folder.root) for folder in bench.folders if not folder.is_here]
+        """Return the sources, and notices about the choice that the person must see."""
+        context = self._build_context(options.docs)
+        sources, notices = choose_sources(options, context)
+        absent = [ELSEWHERE.format(folder.root) for folder in context.folders if not folder.is_here]
         return sources, {**notices, **({"documents": " ".join(absent)} if absent else {})}
 
     def list_sources(self) -> list[Source]:
-        """Every source there is, whether or not it can be asked."""
-        bench = self._build_context(())
-        return [build_source(name, bench) for name in source_names(self._settings)]
+        """List every source there is, whether or not it can be asked."""
+        context = self._build_context(())
+        return [build_source(name, context) for name in source_names(self.settings)]
 
     def forget(self, folders: set[str]) -> None:
         """Delete the indexes of folders that are not asked any more."""
-        self._libraries.forget({resolve_path(folder, self._files.folder).resolve() for folder in folders})
-
-    def close(self) -> None:
-        self._libraries.close()
+        self.indexes.forget({resolve_path(folder, self.files.folder).resolve() for folder in folders})
 
     def _build_context(self, docs: Sequence[str]) -> SourceContext:
         return SourceContext(
-            store=self._documents,
-            embedder=self._embedder,
+            store=self.documents,
+            embedder=self.embedder,
             reader=self.reader,
-            open_index=self._libraries.open,
-            settings=self._settings,
-            cache=self._cache,
-            http=self._http,
-            links=self._links,
+            open_index=self.indexes.open,
+            settings=self.settings,
+            cache=self.cache,
+            http=self.http,
+            links=self.links,
             folders=self._find_folders(docs),
         )
 
     def _find_folders(self, docs: Sequence[str]) -> list[DocumentFolder]:
-        """The uploads of one person are one folder, however many a run is given."""
-        found = [(path.startswith(SCHEME), self._find_folder(self._files.locate(path))) for path in docs]
+        """Find the folders; the uploads of one person are one, however many a run is given."""
+        found = [(path.startswith(SCHEME), self._find_folder(self.files.locate(path))) for path in docs]
         given: dict[Path, list[DocumentFolder]] = {}
         for folder in (folder for is_given, folder in found if is_given):
             given.setdefault(folder.root.parent, []).append(folder)
         return [folder for is_given, folder in found if not is_given] + [_merge_folders(*one) for one in given.items()]
 
     def _find_folder(self, path: Path) -> DocumentFolder:
-        """What another machine has indexed can be searched where the folder itself is not."""
+        """Find a folder, or one that another machine has indexed."""
         try:
             return scan_folder(path)
         except PathError:
-            if path.exists() or self._libraries.find_remote(path.resolve()) is None:
+            if path.exists() or self.indexes.find_remote(path.resolve()) is None:
                 raise
             return DocumentFolder(path.resolve(), (), (), is_here=False)
 
@@ -175,7 +165,7 @@ def _merge_folders(owner: Path, folders: Sequence[DocumentFolder]) -> DocumentFo
 
 
 class ReasonerFactory:
-    """A deps.Thinking: language models where there are some, on the embedded reasoner as their floor."""
+    """A ReasonerProvider: language models where there are some, else the embedded reasoner."""
 
     def __init__(
         self, settings: Settings, ledger: Ledger, embedded: RuleReasoner, rates: RateLimiter | None = None
@@ -249,9 +239,6 @@ class ReasonerFactory:
         return options.max_usd(self._settings.budget.usd)
 
 
-_log = logging.getLogger("openassay")
-
-
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What an engine reads from: its own storage, its sources, and the web."""
@@ -289,9 +276,18 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         stack.push_async_callback(links.close)
         pages = await stack.enter_async_context(open_pages(settings, cache))
         files = _open_files(settings, rows, folder)
-        shelf = open_indexes(settings, folder, files.folder, rows.database)
-        sources = SourceFactory(settings, documents, embedder, cache, http, links, files, shelf)
-        stack.callback(sources.close)
+        indexes = open_indexes(settings, folder, files.folder, rows.database)
+        stack.callback(indexes.close)
+        sources = SourceFactory(
+            settings=settings,
+            documents=documents,
+            embedder=embedder,
+            cache=cache,
+            http=http,
+            links=links,
+            files=files,
+            indexes=indexes,
+        )
         yield Resources(folder, rows, locks, documents, files, embedder, sources, pages, cache, shared)
 
 
@@ -317,8 +313,8 @@ class ServerResources(Resources):
 async def open_server_resources(
     settings: Settings, sources: ChooseSources | None = None, *, expire: bool = True
 ) -> AsyncIterator[ServerResources]:
-    """On the settings' data directory. `sources` takes the place of those the settings name. `expire`: threads that
-    nobody has touched for long enough are deleted first."""
+    """Open an engine with all that a server needs. `sources` replaces those the settings name; `expire` first deletes
+    threads that nobody has touched for long enough."""
     async with AsyncExitStack() as stack:
         traces = await stack.enter_async_context(open_traces(settings))
         base = await stack.enter_async_context(open_resources(settings))
@@ -491,8 +487,8 @@ def _open_files(settings: Settings, rows: Rows, folder: Path) -> FileStore:
 
 
 async def copy_to_postgres(settings: Settings, folder: Path) -> int:
-    """Everything that one machine keeps in a data directory, into the empty PostgreSQL database of the settings; how
-    many rows. The directory stays as it is, and nothing may be at work on it."""
+    """Copy what a data directory holds into the empty PostgreSQL database of the settings; return how many rows.
+    Nothing may be at work on the directory, which stays as it is."""
     if settings.persistence.backend != "postgres":
         raise ConfigurationError(
             f"persistence.backend is {settings.persistence.backend}, and the copy goes into PostgreSQL",
@@ -511,8 +507,8 @@ async def copy_to_postgres(settings: Settings, folder: Path) -> int:
 
 
 async def reseal_storage(settings: Settings, *, encrypt: bool) -> int:
-    """Write everything anew with the key of the settings, or without one; how many rows. The key before it, if there
-    was one, is OPENASSAY_STORAGE_KEY_BEFORE. Nothing may be at work meanwhile."""
+    """Write everything anew with the key of the settings, or without one; return how many rows. The key before it is
+    OPENASSAY_STORAGE_KEY_BEFORE. Nothing may be at work."""
     key, before = settings.keys.openassay_storage_key, settings.keys.openassay_storage_key_before
     async with AsyncExitStack() as stack:
         folder = open_data_dir(settings, stack)

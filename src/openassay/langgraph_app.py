@@ -8,7 +8,8 @@ asked back, no thread of OpenAssay's is made, and no event is written; money tha
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
@@ -24,6 +25,7 @@ from openassay.protocols import Source
 from openassay.settings import load
 from openassay.state import Plain, StateCompactor, question_input
 
+T = TypeVar("T")
 QUESTION = {
     "type": "object",
     "title": "Question",
@@ -114,9 +116,9 @@ class ContextFactory:
             started=run.started,
             now=made.now,
             append=ignore_event,
-            checkpoints=no_checkpoints,
-            tally=no_steps,
-            mode=auto_mode,
+            checkpoints=partial(give, ()),
+            tally=partial(give, {}),
+            mode=partial(give, Mode.AUTO),
         )
 
 
@@ -137,13 +139,5 @@ async def ignore_event(kind: EventKind, stage: str, data: dict[str, object]) -> 
     """LangGraph's tools show the steps themselves."""
 
 
-async def no_checkpoints() -> tuple[str, ...]:
-    return ()
-
-
-async def no_steps() -> dict[str, int]:
-    return {}
-
-
-async def auto_mode() -> Mode:
-    return Mode.AUTO
+async def give(value: T) -> T:
+    return value

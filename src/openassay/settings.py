@@ -208,9 +208,7 @@ class SearchSettings(SettingsSection):
     requests_per_minute: dict[str, Annotated[float, Field(gt=0)]] = {}
     requests_per_day: dict[str, Annotated[int, Field(ge=0)]] = {}
     usd_per_request: dict[str, Annotated[float, Field(ge=0)]] = {}
-    mcp: dict[
-        Annotated[str, Field(pattern=NAME)], McpSourceSettings
-    ] = {}  # more sources, by the name they are asked under
+    mcp: dict[Annotated[str, Field(pattern=NAME)], McpSourceSettings] = {}  # more sources, by their names
 
 
 class HarvestSettings(SettingsSection):
@@ -279,9 +277,8 @@ class ServerSettings(SettingsSection):
 class FleetSettings(SettingsSection):
     """`openassay worker`, and how processes on several machines keep out of each other's way (docs/howto/fleet.md)."""
 
-    concurrency: int = Field(
-        default=4, ge=1, le=200
-    )  # runs one worker begins and is at together; of what the dead have left, as many besides
+    # Runs one worker begins and is at together; of what the dead have left, as many besides.
+    concurrency: int = Field(default=4, ge=1, le=200)
     lease_seconds: float = Field(default=15.0, ge=1, le=600)  # a thread is its worker's so long after its last sign
     most_falls: int = Field(default=5, ge=1, le=100)  # workers a run may take down before it is given up
     drain_seconds: float = Field(default=30.0, ge=0)  # a run is given to end its step when its worker stops
@@ -313,9 +310,8 @@ def explain_errors(error: ValidationError, settings: type[BaseModel]) -> list[st
     for problem in error.errors():
         key = ".".join(str(part) for part in problem["loc"]) or "config.yaml"
         if problem["type"] == "extra_forbidden":
-            lines.append(
-                f"unknown setting {key}{suggest_name(key.rpartition('.')[2], _siblings(settings, problem['loc']))}"
-            )
+            siblings = _siblings(settings, problem["loc"])
+            lines.append(f"unknown setting {key}{suggest_name(key.rpartition('.')[2], siblings)}")
         else:
             lines.append(f"{key}: {_describe_problem(problem)}{_format_input(problem['input'])}")
     return lines
@@ -334,12 +330,8 @@ def _describe_problem(problem: "ErrorDetails") -> str:
 
 def _format_input(value: object) -> str:
     """A whole part of the settings says nothing about what is wrong in it."""
-    shown = repr(value)
-    return (
-        ""
-        if isinstance(value, SettingsSection | dict | list | tuple) or len(shown) > LONGEST_SHOWN
-        else f", not {shown}"
-    )
+    is_part = isinstance(value, SettingsSection | dict | list | tuple)
+    return "" if is_part or len(repr(value)) > LONGEST_SHOWN else f", not {value!r}"
 
 
 def _siblings(model: type[BaseModel], place: tuple[int | str, ...]) -> list[str]:
@@ -364,14 +356,8 @@ def suggest_name(word: str, known: Iterable[str]) -> str:
 
 # Variables with our prefix that are not settings of a run.
 NOT_SETTINGS = frozenset(
-    {
-        "OPENASSAY_CONFIG",
-        "OPENASSAY_EVAL_DATA",
-        "OPENASSAY_STORAGE_KEY",
-        "OPENASSAY_STORAGE_KEY_BEFORE",
-        "OPENASSAY_TEST_MODEL_URL",
-        "OPENASSAY_TEST_MODEL_FILE",
-    }
+    f"OPENASSAY_{name}"
+    for name in "CONFIG EVAL_DATA STORAGE_KEY STORAGE_KEY_BEFORE TEST_MODEL_URL TEST_MODEL_FILE".split()
 )
 
 
@@ -400,7 +386,12 @@ class Keys(BaseSettings):
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix="OPENASSAY_", env_nested_delimiter="__", env_file=".env", extra="forbid", frozen=True
+        env_prefix="OPENASSAY_",
+        env_nested_delimiter="__",
+        env_file=".env",
+        dotenv_filtering="only_existing",  # a .env file also holds API keys and other programs' variables
+        extra="forbid",
+        frozen=True,
     )
 
     data_dir: Path = Path("data")
@@ -471,21 +462,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         yaml = YamlConfigSettingsSource(settings_cls, yaml_file=config_file())
-        return init_settings, env_settings, _DotenvSource(settings_cls, dotenv_settings), yaml
-
-
-class _DotenvSource(PydanticBaseSettingsSource):
-    """A .env file also holds other programs' variables and our API keys: only our prefix counts here."""
-
-    def __init__(self, settings_cls: type[BaseSettings], dotenv: PydanticBaseSettingsSource) -> None:
-        super().__init__(settings_cls)
-        self._dotenv = dotenv
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        return self._dotenv.get_field_value(field, field_name)
-
-    def __call__(self) -> dict[str, Any]:
-        return {key: value for key, value in self._dotenv().items() if key in self.settings_cls.model_fields}
+        return init_settings, env_settings, dotenv_settings, yaml
 
 
 def _read_variable(variable: str) -> str | None:
@@ -528,9 +505,7 @@ def load(**overrides: object) -> Settings:
 
 
 def _read_log_level() -> str | None:
-    """LOG_LEVEL, which many programs share, where nothing was said to OpenAssay itself. A level of other
-    programs' own is
-    not ours to judge."""
+    """Read LOG_LEVEL, which many programs share; a level that we do not know is not ours to judge."""
     level = os.environ.get("LOG_LEVEL", "").lower()
     level = {"warn": "warning", "critical": "error", "fatal": "error"}.get(level, level)
     known = get_args(Settings.model_fields["log_level"].annotation)

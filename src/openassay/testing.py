@@ -21,11 +21,9 @@ from openassay.reasoning.base import Reasoner
 from openassay.storage.documents import check_hash, get_only, validate_prefix
 from openassay.text.sentences import split_passages
 
-# A web of documents: an address gives the document that was put there, or the reason that was.
-
 
 class FakePages:
-    """A ports.Pages. `asked` is every address it was asked for."""
+    """A PageReader: an address gives the document, or the reason, that was put there. `asked` lists all addresses."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -42,11 +40,8 @@ class FakePages:
         return PageResult(address, found.model_copy(update={"kind": kind}))
 
 
-# A search provider in this process: what it finds, what it costs, and how it fails are told to it.
-
-
 class FakeRemote:
-    """A ports.Remote that gives the same hits to every query; `asked` is what it was asked."""
+    """A RemoteSource that gives the same hits to every query; `asked` is what it was asked."""
 
     def __init__(
         self,
@@ -99,13 +94,10 @@ class FakeRemote:
         return [hit.model_copy(update={**given, "rank": rank}) for rank, hit in enumerate(hits, 1)]
 
 
-# Documents to find, and a source that finds them.
-
-
 def make_document(
     text: str, *, title: str = "", url: str = "", kind: DocumentKind = "web", published: date | None = None
 ) -> Document:
-    """A document as a source would keep it: named by its text's hash, its host that of its address."""
+    """Make a document as a source would keep it: named by its text's hash, its host that of its address."""
     name = hashlib.sha256(text.encode()).hexdigest()
     address = url or f"https://{name[:8]}.example/page"
     return Document(
@@ -115,7 +107,7 @@ def make_document(
 
 
 class FakeSource:
-    """A ports.Source over documents given to it: passages that share a word with the query, most shared first.
+    """A Source over documents given to it: passages that share a word with the query, most shared first.
 
     `queries` is what it was asked. `before` runs ahead of every search, and may wait, or raise SourceError.
     """
@@ -161,7 +153,7 @@ class FakeSource:
 
 
 class MemoryDocuments:
-    """A ports.DocumentStore."""
+    """A DocumentStore."""
 
     def __init__(self) -> None:
         self.stored: dict[str, Document] = {}
@@ -182,7 +174,7 @@ class MemoryDocuments:
 
 
 class MemoryCache:
-    """A ports.Cache that forgets nothing before its time."""
+    """A Cache that forgets nothing before its time."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -204,11 +196,8 @@ class MemoryCache:
         return value + 1
 
 
-# Thinking that is settled beforehand: one reasoner for every run, and an account that is what a test says.
-
-
 class FreeAccount:
-    """A ports.Account of a run that costs nothing; a test may change what it says."""
+    """A SpendAccount of a run that costs nothing; a test may change what it says."""
 
     def __init__(self, spend: Spend | None = None, *, gone: bool = False) -> None:
         self.spend = spend or Spend()
@@ -227,7 +216,7 @@ class FreeAccount:
 
 
 class SingleReasonerFactory:
-    """A deps.Thinking with the same reasoner for every run."""
+    """A ReasonerProvider with the same reasoner for every run."""
 
     def __init__(self, reasoner: Reasoner, account: SpendAccount | None = None, *, usd: float = 0.0) -> None:
         self._reasoner = reasoner

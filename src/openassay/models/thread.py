@@ -237,9 +237,7 @@ class ResearchOptions(Record):
     priority: Priority = "normal"
     request: str = ""  # the id of the request that began it
     trace: str = ""  # where that request stands in a trace, as a W3C traceparent
-    usd: float | None = Field(
-        default=None, ge=0, le=MOST_USD, allow_inf_nan=False
-    )  # the most this run may cost; None: what the settings say
+    usd: float | None = Field(default=None, ge=0, le=MOST_USD, allow_inf_nan=False)  # None: what the settings say
 
     def with_plan(self, plan: Plan, before: Plan) -> "ResearchOptions":
         """What a plan says of money and length holds for the run; what it leaves out stays."""
