@@ -204,7 +204,13 @@ class ReasonerFactory:
     def open(self, run: Run, emit: Emit) -> tuple[Reasoner, SpendAccount]:
         options = run.options
         chosen = select_models(self._settings, options)
-        caps = self._caps(options)
+        budget, usd = self._settings.budget, self._max_usd(options)
+        caps = Caps(
+            micros=round(usd * MICRO),
+            tokens=budget.tokens,
+            requests=budget.requests,
+            finish_share=budget.verification_share,
+        )
         if chosen is None:
             return self._embedded, RunAccount(run.id, self._ledger, caps, emit, lineage=options.lineage)
         models = self._router.models_for_run(run.id, chosen, caps, emit, lineage=options.lineage)
@@ -228,20 +234,13 @@ class ReasonerFactory:
                 help="Raise it with --budget or budget.usd, or use --model embedded, which costs nothing.",
             )
 
-    def _caps(self, options: ResearchOptions) -> Caps:
-        budget = self._settings.budget
-        return Caps(
-            micros=round(self._max_usd(options) * MICRO), tokens=budget.tokens, requests=budget.requests,
-            finish_share=budget.verification_share,
-        )  # fmt: skip
-
     def _max_usd(self, options: ResearchOptions) -> float:
         return options.max_usd(self._settings.budget.usd)
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What an engine reads from: its own storage, its sources, and the web."""
+    """What an engine works with: its storage, its sources, and the web."""
 
     folder: Path
     rows: Rows
@@ -275,7 +274,9 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         links = McpConnectionPool()
         stack.push_async_callback(links.close)
         pages = await stack.enter_async_context(open_pages(settings, cache))
-        files = _open_files(settings, rows, folder)
+        files: FileStore = FolderFileStore(folder / "uploads")
+        if settings.persistence.backend == "postgres":  # any machine may be the one that reads a file
+            files = DatabaseFileStore(rows, folder / "copies")
         indexes = open_indexes(settings, folder, files.folder, rows.database)
         stack.callback(indexes.close)
         sources = SourceFactory(
@@ -474,13 +475,6 @@ def open_database(settings: Settings, folder: Path, stack: AsyncExitStack) -> tu
     file = SqliteDatabase(folder / DATABASE)
     stack.callback(file.close)
     return file, FileLocks(folder / "locks")
-
-
-def _open_files(settings: Settings, rows: Rows, folder: Path) -> FileStore:
-    """On PostgreSQL any machine may be the one that reads a file."""
-    if settings.persistence.backend == "postgres":
-        return DatabaseFileStore(rows, folder / "copies")
-    return FolderFileStore(folder / "uploads")
 
 
 # What is done to all that is stored, while nothing is at work: carried into another database, sealed anew.

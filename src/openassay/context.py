@@ -58,8 +58,6 @@ class ReasonerProvider(Protocol):
 
     def open(self, run: Run, emit: Emit) -> tuple[Reasoner, SpendAccount]: ...
 
-    async def close(self) -> None: ...
-
 
 @dataclass(frozen=True, slots=True)
 class ResearchContext:

@@ -134,7 +134,7 @@ def build_graph(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "Comp
     graph.add_conditional_edges("consolidate", instrument_edge(after_consolidating), ["analyse", "verify"])
     graph.add_conditional_edges("analyse", instrument_edge(after_analysis))
     graph.add_conditional_edges("verify", instrument_edge(after_verifying))
-    graph.add_conditional_edges("approve_claims", instrument_edge(after_claims_approval))
+    graph.add_conditional_edges("approve_claims", instrument_edge(after_verifying))
     graph.add_edge("write", "review")
     graph.add_conditional_edges("review", instrument_edge(after_review))
     graph.add_conditional_edges("approve_review", instrument_edge(after_review_approval))
@@ -250,12 +250,6 @@ def after_verifying(state: State, runtime: Runtime[ResearchContext]) -> Literal[
     return "approve_claims" if due_breakpoints("claims", state, runtime.context) else "write"
 
 
-def after_claims_approval(
-    state: State, runtime: Runtime[ResearchContext]
-) -> Literal["approve_claims", "write", "fallback"]:
-    return after_verifying(state, runtime)
-
-
 ReviewRoute = Literal["write", "approve_review", "approve_output", "publish", "fallback"]
 
 
@@ -271,11 +265,8 @@ def after_review(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute
 def _route_revision(state: State, runtime: Runtime[ResearchContext]) -> Literal["write", "fallback"]:
     """Write again where the review asks for it and a round remains; "reject" is said only where none does (F-07)."""
     critique = load_critique(state)
-    return (
-        "write"
-        if critique and critique.recommendation == "revise" and count_revisions(state, runtime.context)
-        else "fallback"
-    )
+    asks = critique and critique.recommendation == "revise"
+    return "write" if asks and count_revisions(state, runtime.context) else "fallback"
 
 
 def after_review_approval(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute:

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 from openassay.models.event import Status
 from openassay.models.evidence import Analysis, Claim, Disagreement, DocumentKind, Finding, Verdict
-from openassay.models.plan import Clarity, Plan, PlannerQuestion, ThreadMessage, Understanding
+from openassay.models.plan import Clarity, Plan, ThreadMessage, Understanding
 from openassay.models.report import Critique, Issue
-from openassay.models.thread import ResearchOptions, Run, SourceVeto
+from openassay.models.thread import Run, SourceVeto
 from openassay.reasoning.base import Draft
 from openassay.storage.events import SqlNotes
 
@@ -188,10 +188,6 @@ class SearchTask(Task):
 # Typed reading of the state. Each function parses one field; `Mapping` also allows the values of a checkpoint.
 
 
-def load_options(state: Mapping[str, Any]) -> ResearchOptions:
-    return ResearchOptions.model_validate(state["options"])
-
-
 def load_messages(state: Mapping[str, Any]) -> list[ThreadMessage]:
     return [ThreadMessage.model_validate(item) for item in state["messages"]]
 
@@ -207,10 +203,6 @@ def load_understanding(state: Mapping[str, Any]) -> Understanding:
 def load_question(state: Mapping[str, Any]) -> str:
     """Return the question as it was understood, or as it was asked."""
     return str((state.get("understanding") or {}).get("question") or state["original_query"])
-
-
-def load_planner_questions(state: Mapping[str, Any]) -> list[PlannerQuestion]:
-    return [PlannerQuestion.model_validate(item) for item in state["planner_questions"]]
 
 
 def load_plan(state: Mapping[str, Any]) -> Plan:

@@ -238,9 +238,6 @@ class SingleReasonerFactory:
     def open(self, run: Run, emit: Emit) -> tuple[Reasoner, SpendAccount]:
         return self._reasoner, self._account
 
-    async def close(self) -> None:
-        pass
-
 
 def distinct_words(text: str) -> set[str]:
     letters = (c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))
