@@ -1,6 +1,7 @@
 """The research plan, and what makes one valid."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -146,7 +147,7 @@ class Plan(Record):
     edited: bool = False  # by a person, who may want fewer sub-questions than a planner must give
 
     def target(self, words: int) -> int:
-        """The words a report may have where `words` is the most."""
+        """Return the words a report may have where `words` is the most."""
         return min(words, self.words or words)
 
     @model_validator(mode="after")
@@ -155,15 +156,13 @@ class Plan(Record):
         too: the run goes on with what it has."""
         if not self.questions and not self.queries:
             return self
-        fewest_questions, fewest_queries = (1, 1) if self.depth is Depth.QUICK or self.edited else (3, 5)
-        if not fewest_questions <= len(self.questions) <= MOST_QUESTIONS:
-            raise ValueError(
-                f"a {self.depth} plan has {fewest_questions}-{MOST_QUESTIONS} sub-questions, not {len(self.questions)}"
-            )
-        if not fewest_queries <= len(self.queries) <= MOST_QUERIES:
-            raise ValueError(
-                f"a {self.depth} plan has {fewest_queries}-{MOST_QUERIES} queries, not {len(self.queries)}"
-            )
+        few = self.depth is Depth.QUICK or self.edited
+        for noun, items, fewest, most in (
+            ("sub-questions", self.questions, 1 if few else 3, MOST_QUESTIONS),
+            ("queries", self.queries, 1 if few else 5, MOST_QUERIES),
+        ):
+            if not fewest <= len(items) <= most:
+                raise ValueError(f"a {self.depth} plan has {fewest}-{most} {noun}, not {len(items)}")
         known = {question.id for question in self.questions}
         if len(known) < len(self.questions) or len({query.id for query in self.queries}) < len(self.queries):
             raise ValueError("two sub-questions or two queries have the same id")
@@ -186,7 +185,7 @@ _WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
 
 
 def _get_question(plan: Plan, name: str) -> SubQuestion:
-    """The sub-question of that id, however it is spelt."""
+    """Return the sub-question of that id, however it is spelt."""
     for question in plan.questions:
         if question.id.casefold() == name.casefold():
             return question
@@ -205,7 +204,7 @@ def _get_section(plan: Plan, title: str) -> str:
 
 
 def _check_position(wanted: int | None, last: int) -> int:
-    """The last one where none is wanted."""
+    """Return the wanted place, the last one where none is wanted."""
     if wanted is not None and wanted > last:
         raise AnswerError(f"there is no place {wanted}.", help=f"Places go from 1 to {last}.")
     return wanted or last
@@ -218,12 +217,12 @@ def _refuse_duplicate(plan: Plan, text: str, besides: str = "") -> None:
 
 
 def _next_id(letter: str, ids: Collection[str]) -> str:
-    """The next free number, which no id of the plan has reached."""
+    """Return an id with the next free number."""
     return f"{letter}{max((int(found[0]) for id in ids if (found := re.findall(r'[0-9]{1,9}$', id))), default=0) + 1}"
 
 
 def _topic_context(plan: Plan, text: str) -> str:
-    """The parts of what the plan is about, and when, that a sub-question does not name itself."""
+    """Return the parts of what the plan is about, and when, that a sub-question does not name itself."""
     said = set(_content_words(text))
     parts = (plan.topic or plan.goal.strip(" .?!")).split(", ")
     return ", ".join(part for part in parts if not said & set(_content_words(part)))
@@ -234,7 +233,7 @@ def _content_words(text: str) -> list[str]:
 
 
 def _rebuild_plan(plan: Plan, questions: Sequence[SubQuestion], sections: Sequence[str]) -> Plan:
-    """Sections in the order of their first sub-questions. One that has lost its last sub-question goes; one that never
+    """Order the sections by their first sub-questions. One that has lost its last sub-question goes; one that never
     had any stays where it is."""
     held = list(dict.fromkeys(question.section for question in questions))
     emptied = {question.section for question in plan.questions} - set(held)
@@ -253,32 +252,20 @@ def _remove_questions(plan: Plan, gone: Collection[str]) -> Plan:
 
 
 def _add_queries(plan: Plan) -> Plan:
-    """With queries of its own words for every sub-question that has none; the least needed of the others make room."""
+    """Add queries for every sub-question that has none; the least needed of the others make room."""
     asked = {query.question for query in plan.queries}
     queries = list(plan.queries)
-    for question in plan.questions:
-        if question.id not in asked:
-            for kind in TYPES_BY_DEPTH[plan.depth]:
-                id, priority = _next_id("K", [query.id for query in queries]), 1 if kind == "web" else 2
-                queries.append(
-                    SearchQuery(
-                        id=id, text=_build_query(question, plan), question=question.id, type=kind, priority=priority
-                    )
-                )
-    return plan.model_copy(update={"queries": tuple(_trim_queries(queries))})
-
-
-def _build_query(question: SubQuestion, plan: Plan) -> str:
-    words = dict.fromkeys(_content_words(f"{question.text} {question.topic or _topic_context(plan, question.text)}"))
-    return " ".join(words) or question.text
-
-
-def _trim_queries(queries: list[SearchQuery]) -> list[SearchQuery]:
+    for question in (question for question in plan.questions if question.id not in asked):
+        words = _content_words(f"{question.text} {question.topic or _topic_context(plan, question.text)}")
+        text = " ".join(dict.fromkeys(words)) or question.text
+        for kind in TYPES_BY_DEPTH[plan.depth]:
+            id, priority = _next_id("K", [query.id for query in queries]), 1 if kind == "web" else 2
+            queries.append(SearchQuery(id=id, text=text, question=question.id, type=kind, priority=priority))
     while len(queries) > MOST_QUERIES:
-        by_question = [query.question for query in queries]
-        spare = [at for at, name in enumerate(by_question) if by_question.count(name) > 1]
-        queries = [*queries[: (least := max(spare, key=lambda at: (queries[at].priority, at)))], *queries[least + 1 :]]
-    return queries
+        counts = Counter(query.question for query in queries)
+        spare = [at for at, query in enumerate(queries) if counts[query.question] > 1]
+        del queries[max(spare, key=lambda at: (queries[at].priority, at))]
+    return plan.model_copy(update={"queries": tuple(queries)})
 
 
 # What a person may change in a plan. Each edit leaves a plan that can be carried out, or is refused and says why.
@@ -292,10 +279,10 @@ LONGEST_TITLE = 120
 
 
 def clean_line(value: object) -> object:
-    """One line without control characters; whatever else is not a text is left to be refused."""
-    return (
-        " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", value).split()) if isinstance(value, str) else value
-    )
+    """Make a text one line without control characters; what is no text is left to be refused."""
+    if not isinstance(value, str):
+        return value
+    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", value).split())
 
 
 def _check_letters(text: str) -> str:
@@ -622,7 +609,7 @@ class OwnPlan(Plan):
 
 
 def replace_plan(plan: Plan, value: object) -> Plan:
-    """The person's plan in place of `plan`; goal and depth stay as they were asked for."""
+    """Put the person's plan in place of `plan`; goal and depth stay as they were asked for."""
     if not isinstance(value, dict):
         raise AnswerError("The plan must be an object.", help=_WHOLE)
     kept = {"goal": plan.goal, "depth": plan.depth, "topic": plan.topic, "edited": True}
