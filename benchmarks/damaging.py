@@ -181,7 +181,7 @@ def journal_flips(place: Place, work: Path, count: int, chance: random.Random) -
 
 def _journal(folder: Path, seals: Seals) -> str:
     kept = read_journal(folder, seals)
-    held = (kept.run, kept.thread, kept.events, kept.calls, kept.checkpoints, kept.results, kept.documents, kept.notes)
+    held = (kept.rows, kept.events, kept.calls, kept.checkpoints, kept.results, kept.documents, kept.notes)
     return sha256(json.dumps(held, sort_keys=True, default=str).encode()).hexdigest()
 
 

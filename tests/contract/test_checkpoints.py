@@ -38,14 +38,6 @@ class _Anywhere(SqlCheckpointSaver):
         with_threads(self._rows, config["configurable"]["thread_id"])
         return await super().aput(config, *rest)
 
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        with_threads(self._rows, target_thread_id)
-        await super().acopy_thread(source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Any, **how: Any) -> None:
-        with_threads(self._rows, *thread_ids)
-        await super().aprune(thread_ids, **how)
-
 
 @pytest.mark.slow
 @pytest.mark.requirement("F-10")
@@ -111,7 +103,7 @@ async def test_pruning_leaves_what_is_kept_whole(saver: SqlCheckpointSaver, rows
     for number in range(3):
         await put(saver, text=BIG + str(number // 2))
     last = await put(saver, text=BIG + "1")
-    assert await saver.prune_thread("t", keep=lambda ids: ids[-1:]) == 3
+    assert await saver.prune_run("t", "", keep=1) == 3
     assert await values_of(saver, last) == {"text": BIG + "1"}
     with rows.database.connection() as connection:
         assert connection.execute("SELECT count(*) AS n FROM parts").fetchone()["n"] == 1

@@ -112,7 +112,7 @@ WRITES: dict[str, Callable[[Kept], Awaitable[Any]]] = {
     "a title": lambda kept: kept.threads.rename("t", "Another"),
     "a checkpoint": lambda kept: kept.saver.aput(config(), {**empty_checkpoint(), "id": "9"}, {"step": 9}, {}),
     "a result": lambda kept: kept.saver.aput_writes(config("00"), [("read", {"1": []})], "task"),
-    "a pruning": lambda kept: kept.saver.aprune(["t"]),
+    "a pruning": lambda kept: kept.saver.prune_run("t", "", keep=1),
     "a note": lambda kept: kept.notes.put("t", [{"said": "something"}]),
     "an account": lambda kept: kept.ledger.open("r", CAPS.model_copy(update={"micros": 5})),
     "a reservation": lambda kept: kept.ledger.reserve(call("another")),

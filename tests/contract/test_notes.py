@@ -182,7 +182,7 @@ async def test_notes_go_with_the_last_checkpoint_that_names_them(rows: Rows) -> 
         config = await saver.aput(config, {**empty_checkpoint(), "channel_values": values}, {}, {})
     await saver.aput_writes(config, [("claims", {"note": result})], "task")
 
-    await saver.aprune(["t"])
+    await saver.prune_run("t", "", keep=1)
 
     assert set(names(rows, "t")) == {both, new, result}
     rows.check("thread", "t", deep=True)

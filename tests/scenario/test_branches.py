@@ -386,14 +386,14 @@ async def test_what_cannot_be_changed_is_refused_before_anything_is_made(here: L
 async def test_a_moment_that_was_pruned_is_said_to_be_gone(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
-    await here.checkpointer.prune_thread(thread, lambda ids: ids[-2:])
+    await here.checkpointer.prune_run(thread, report.provenance.run, keep=2)
     assert [one.number for one in await here.engine.history(thread)] == [1, 2]
     for changes in (BranchChanges(words=50), BranchChanges(question="How do visitors reach Lake Marrow?")):
         with pytest.raises(UsageError, match="no longer stored") as caught:
             await here.engine.fork(thread, None, changes)
         assert "persistence.keep_checkpoints" in caught.value.help
     assert facts(await forked(here, thread, "1")) == facts(report)
-    await here.checkpointer.prune_thread(thread, lambda ids: ids[-1:])
+    await here.checkpointer.prune_run(thread, report.provenance.run, keep=1)
     [last] = await here.engine.history(thread)
     assert (last.after, last.summary.split(":")[0]) == (("publish",), "report complete")
 

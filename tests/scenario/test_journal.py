@@ -15,7 +15,7 @@ import pytest
 
 from openassay.bootstrap import open_engine, open_journal, open_rows, reseal_storage
 from openassay.engine.engine import Engine
-from openassay.engine.journal import JournalWriter
+from openassay.engine.journal import JournalWriter, RunRows
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
 from openassay.export.report import Report
 from openassay.models.event import Event, RunStatus
@@ -106,7 +106,7 @@ async def _stopped_while_reading(engine: Engine, folder: Path) -> Run:
 def test_every_event_is_in_the_journal_under_the_step_it_belongs_to(finished: Kept) -> None:
     content = (journal(finished.folder, finished.run) / "events.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in content.splitlines()]
-    events = [line for line in lines if line["kind"] != "checkpoint"]
+    events = sorted(lines, key=lambda line: int(line["seq"]))
     assert [event["seq"] for event in events] == [event.seq for event in finished.events]
     entries = {event["seq"]: event for event in events if event["kind"] == "enter"}
     inside = [event for event in events if event["stage"] and event["kind"] != "enter"]
@@ -216,14 +216,15 @@ async def test_what_was_paid_for_is_in_the_journal_before_it_is_used(
 async def test_an_edited_journal_is_refused_before_anything_is_written(finished: Kept, tmp_path: Path) -> None:
     folder = tmp_path / "journal"
     shutil.copytree(journal(finished.folder, finished.run), folder)
-    path = next((folder / "documents").iterdir())
-    path.write_bytes(path.read_bytes().replace(b"Tesla", b"Telsa", 1))
+    path = folder / "records.jsonl"
+    documents = [line for line in path.read_bytes().splitlines() if b'"kind": "document"' in line]
+    path.write_bytes(path.read_bytes().replace(documents[-1], documents[-1].replace(b"Tesla", b"Telsa", 1)))
     async with engine_on(tmp_path / "data") as engine:
-        with pytest.raises(IntegrityError, match=path.name):
+        with pytest.raises(IntegrityError, match=r"records\.jsonl line \d+"):
             await engine.restore(folder)
         assert await engine.threads.list_recent(limit=5) == []
         with pytest.raises(NotFoundError):
-            await engine.document(path.stem)
+            await engine.document(json.loads(documents[0])["document"]["hash"])
 
 
 async def test_a_restoring_that_was_interrupted_is_done_again(
@@ -260,9 +261,9 @@ def forged(folder: Path, run: str = "r1", thread: str = "t1", *, told: str = "r1
     book = JournalWriter(folder, run, Seals())
     row = Run(id=run, thread=thread, question=QUESTION, started=NOON)
     branch = Branch(thread="t1", parent="t0", checkpoint="c", created=NOON)
-    held = Thread(id=thread, title=QUESTION, created=NOON, updated=NOON).plain()
-    book.write_rows(row.plain(), {**held, "branch": branch.plain()})
-    book.write_events([Event(seq=1, run=told, time=NOON, kind="run", data={"status": "running"}).plain()])
+    held = Thread(id=thread, title=QUESTION, created=NOON, updated=NOON)
+    book.write_rows(RunRows(run=row, thread=held, branch=branch))
+    book.write_event(Event(seq=1, run=told, time=NOON, kind="run", data={"status": "running"}))
     book.write_calls(
         [{"run": paid, "cap_micros": 1, "cap_tokens": 1, "cap_requests": 1, "finish_share": 0.0, "refused": 0}]
     )
@@ -394,7 +395,7 @@ async def test_a_journal_that_cannot_be_written_stops_nobody(tmp_path: Path) -> 
 async def test_a_disk_that_is_full_in_mid_run_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from openassay.engine import journal
 
-    replace, count = journal.replace_files, 0
+    replace, count = journal.replace_file, 0
 
     def full(*given: Any) -> None:
         nonlocal count
@@ -403,7 +404,7 @@ async def test_a_disk_that_is_full_in_mid_run_stops_nobody(tmp_path: Path, monke
             raise OSError(28, "No space left on device")
         replace(*given)
 
-    monkeypatch.setattr("openassay.engine.journal.replace_files", full)
+    monkeypatch.setattr("openassay.engine.journal.replace_file", full)
     async with engine_on(tmp_path) as engine:
         run = await engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         assert (await engine.wait(run.id)).report is not None
@@ -470,7 +471,7 @@ async def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(
     shutil.copytree(stopped.folder, tmp_path, dirs_exist_ok=True)
     folder = journal(tmp_path, stopped.run)
     before = contents(folder)
-    monkeypatch.setattr("openassay.engine.journal.replace_files", full)
+    monkeypatch.setattr("openassay.engine.journal.replace_file", full)
     await reseal_storage(load(data_dir=tmp_path, source="demo"), encrypt=False)
     assert contents(folder) == before
     assert "No space left on device" in caplog.text

@@ -126,7 +126,7 @@ async def test_the_machine_that_goes_on_has_the_whole_journal(site: Site, tmp_pa
 
     folders = [tmp_path / machine / "checkpoints" / run.id for machine in ("one", "two")]
     here, there = (read_journal(folder, Seals()) for folder in folders)
-    assert [event["seq"] for event in there.events] == events
+    assert [event.seq for event in there.events] == events
     assert len(here.events) < len(there.events)
     assert list(here.checkpoints) == list(there.checkpoints)[: len(here.checkpoints)]
     assert len(there.calls) >= len(spent)
@@ -156,7 +156,7 @@ async def test_a_run_may_go_back_and_forth(site: Site, tmp_path: Path) -> None:
         log = [event async for event in one.engine.events(run.id)]
     assert not [event for event in log if event.kind == "notice" and "set aside" in str(event.data)]
     kept = read_journal(tmp_path / "one" / "checkpoints" / run.id, Seals())
-    assert [event["seq"] for event in kept.events] == [event.seq for event in log]
+    assert [event.seq for event in kept.events] == [event.seq for event in log]
 
 
 @pytest.mark.slow

@@ -140,7 +140,8 @@ class ThreadArchive:
             with suppress(ThreadBusyError):
                 async with runner.lock_thread(thread, patience=0):
                     for run in await runner.threads.runs(thread):
-                        await runner.journal.complete(run)
+                        if not await runner.journal.verify(run.id):  # a damaged one stays as it is
+                            await runner.journal.copy(run)
         files = {
             "README.md": _README.format(**record.model_dump()).encode(),
             "thread.json": record.model_dump_json(indent=2).encode(),

@@ -6,18 +6,11 @@ from typing import NamedTuple
 
 from openassay.export.common import build_claims_table, build_table
 from openassay.export.report import Report
-from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, Cell, ReportStatus, Section, Sentence
+from openassay.models.report import Artifact, ArtifactTable, Cell, ReportStatus, Section, Sentence
+from openassay.storage.threads import ArtifactDraft
+from openassay.text.words import pluralize
 
 NOTHING = "nothing was found"
-
-
-class ArtifactOffer(NamedTuple):
-    """`content` as an Artifact has it."""
-
-    name: str
-    kind: ArtifactKind
-    title: str
-    content: str
 
 
 class CurrentArtifact(NamedTuple):
@@ -38,9 +31,9 @@ class CurrentArtifact(NamedTuple):
         return bool(self.artifact.author)
 
 
-def offer_artifacts(report: Report) -> list[ArtifactOffer]:
-    """What there is nothing of is not offered."""
-    made = [ArtifactOffer("report", "markdown", report.title, report.markdown)]
+def offer_artifacts(report: Report) -> list[ArtifactDraft]:
+    """Return the report and its tables, without those that are empty."""
+    made = [ArtifactDraft("report", "markdown", report.title, report.markdown)]
     if report.status is ReportStatus.CANCELLED:
         return made
     tables = [
@@ -50,25 +43,21 @@ def offer_artifacts(report: Report) -> list[ArtifactOffer]:
         ("sources", "Sources", sources_table(report)),
     ]
     return made + [
-        ArtifactOffer(name, "table", title, table.model_dump_json()) for name, title, table in tables if table.rows
+        ArtifactDraft(name, "table", title, table.model_dump_json()) for name, title, table in tables if table.rows
     ]
 
 
 def resolve_artifacts(
-    made: Sequence[ArtifactOffer], kept: Iterable[Artifact], thread: str, when: datetime
+    made: Sequence[ArtifactDraft], kept: Iterable[Artifact], thread: str, when: datetime
 ) -> dict[str, CurrentArtifact]:
-    """By name. `kept` has the last version of each, and the last one that OpenAssay made; `when` is when the
-    report was."""
-    last: dict[str, Artifact] = {}
-    base: dict[str, Artifact] = {}
-    for artifact in sorted(kept, key=lambda one: one.version):
-        last[artifact.name] = artifact
-        if not artifact.author:
-            base[artifact.name] = artifact
+    """Return artifacts by name. `kept` has the last version of each, and the last one that OpenAssay made; `when` is
+    when the report was."""
+    in_order = sorted(kept, key=lambda one: one.version)
+    last = {artifact.name: artifact for artifact in in_order}
+    base = {artifact.name: artifact for artifact in in_order if not artifact.author}
+    versions = {name: artifact.version for name, artifact in last.items()}
     offers = {
-        one.name: Artifact(
-            thread=thread, version=last[one.name].version + 1 if one.name in last else 1, created=when, **one._asdict()
-        )
+        one.name: Artifact(thread=thread, version=versions.get(one.name, 0) + 1, created=when, **one._asdict())
         for one in made
     }
     names = dict.fromkeys([*offers, *last])
@@ -85,9 +74,6 @@ def _resolve_artifact(offer: Artifact | None, last: Artifact | None, base: Artif
         now, fresh, outdated=is_edited and base is not None and (is_new or offer is None),
         own=base is None and offer is None, kept=last.version if last else 0,
     )  # fmt: skip
-
-
-# Tables -----------------------------------------------------------------------------------------------
 
 
 def figures_table(report: Report) -> ArtifactTable:
@@ -152,7 +138,7 @@ def _shorten_section(section: Section) -> Section:
     more = len(section.sentences) - len(kept)
     if not more:
         return section
-    note = Sentence(text=f"… {more} more sentence{'' if more == 1 else 's'}.", kind="frame")
+    note = Sentence(text=f"… {pluralize(more, 'more sentence')}.", kind="frame")
     return section.model_copy(update={"sentences": (*kept, note)})
 
 

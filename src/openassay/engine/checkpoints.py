@@ -27,13 +27,12 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.base import id as ids
 from langgraph.checkpoint.base.id import uuid6
-from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from openassay.errors import IntegrityError, NotFoundError
 from openassay.models.base import Record
 from openassay.state import evidence_values, note_names
-from openassay.storage.database import CHECKPOINTS, NOTES, PARTS, USED_DOCUMENTS, WRITES
+from openassay.storage.database import CHECKPOINTS, NOTES, PARTS, USED_DOCUMENTS, WRITES, run_in_thread
 from openassay.storage.events import SqlNotes, record_documents
 from openassay.storage.rows import ALTERATION_HELP, Row, Rows, Writer, row_name
 from openassay.storage.threads import open_thread_writer
@@ -131,37 +130,9 @@ def _to_count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-# Values of the state as bytes: LangGraph's serialiser, and compressed.
-
-_LEVEL = 1  # of compression: 350 KB of state in 5 ms, to a fifth; level 6 takes four times as long for a tenth more
-
-TypedBytes = tuple[str, bytes]
-
-
-class CheckpointSerializer:
-    def __init__(self, serde: SerializerProtocol) -> None:
-        self._serde = serde
-
-    def dump(self, value: Any) -> TypedBytes:
-        import numpy  # noqa: F401  # waits for a thread that is importing it: half-way, the serialiser refuses exceptions
-
-        return self._serde.dumps_typed(value)
-
-    def pack(self, value: Any) -> bytes:
-        return compress(self.dump(value))
-
-    def unpack(self, payload: bytes) -> Any:
-        kind, _, content = zlib.decompress(payload).partition(b"\n")
-        return self._serde.loads_typed((kind.decode(), content))
-
-
-def compress(typed: TypedBytes) -> bytes:
-    kind, content = typed
-    return zlib.compress(kind.encode() + b"\n" + content, _LEVEL)
-
-
+SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
 PART = 1024  # bytes from which a value stands apart: a reference to it takes 90
-_PAGE = 50  # checkpoints looked up at once
+_COMPRESSION_LEVEL = 1  # 350 KB of state in 5 ms, to a fifth; level 6 takes four times as long for a tenth more
 
 ValueChange = Callable[[Mapping[str, Any]], dict[str, Any]]  # the values of a checkpoint, with something changed
 _OWN = "openassay"  # what a checkpoint's metadata tell besides those of LangGraph
@@ -187,13 +158,9 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
     """`watchers` are told of what is kept for their thread."""
 
     def __init__(self, rows: Rows) -> None:
-        super().__init__(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+        super().__init__(serde=SERDE)
         self._rows = rows
         self.watchers: dict[str, CheckpointListener] = {}
-
-    @property
-    def _serializer(self) -> CheckpointSerializer:
-        return CheckpointSerializer(self.serde)  # LangGraph may give a copy of this saver another
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -208,16 +175,11 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Newest first; each is read when it is asked for."""
-        left, page = limit, before
-        while left is None or left > 0:
-            found, page = await asyncio.to_thread(self._list_page, config, filter or {}, page)
-            for thread, ns, id in found[:left]:
-                if kept := await self.aget_tuple(_make_config(thread, ns, id)):
-                    yield kept
-            left = None if left is None else left - len(found)
-            if page is None:
-                return
+        """Yield the newest first; each is read when it is asked for."""
+        found = await asyncio.to_thread(self._list, config, filter or {}, before)
+        for one in found[:limit]:
+            if saved := await self.aget_tuple(one):
+                yield saved
 
     def _get(self, config: RunnableConfig) -> CheckpointTuple | None:
         thread, ns = _parse_config(config)
@@ -245,11 +207,11 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
             )
 
     def _results(self, write: Row) -> list[tuple[str, Any]]:
-        held = self._serializer.unpack(write["payload"])
+        held = self._unpack(write["payload"])
         return [(write["channel"], held)] if write["channel"] else [(channel, value) for _, channel, value in held]
 
     def _checkpoint(self, row: Row) -> Checkpoint:
-        held = self._serializer.unpack(row["payload"])
+        held = self._unpack(row["payload"])
         parts = held.pop("parts")
         wanted = sorted(set(parts.values()))
         values = dict(held["channel_values"])
@@ -260,59 +222,54 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
             for channel, hash in parts.items():
                 if hash not in found:
                     raise IntegrityError(f"row parts {row['thread']}/{hash} is missing", help=ALTERATION_HELP)
-                values[channel] = self._serializer.unpack(found[hash])
+                values[channel] = self._unpack(found[hash])
         return cast("Checkpoint", {**held, "channel_values": values})
 
-    def _list_page(
+    def _list(
         self, config: RunnableConfig | None, filter: dict[str, Any], before: RunnableConfig | None
-    ) -> tuple[list[tuple[str, str, str]], RunnableConfig | None]:
-        """Which there are, and where to go on: those of a thread come by the page, since most who ask want its last."""
-        where, values = _where_sql(config, before)
-        page = f"LIMIT {_PAGE}" if config else ""
+    ) -> list[RunnableConfig]:
+        held = config["configurable"] if config else {}
+        last = get_checkpoint_id(before) if before else None
+        wanted = {
+            "thread = ?": held.get("thread_id"),
+            "ns = ?": held.get("checkpoint_ns"),
+            "id = ?": held.get("checkpoint_id"),
+            "id < ?": last,
+        }
+        given = {clause: str(value) for clause, value in wanted.items() if value is not None}
+        where = f"WHERE {' AND '.join(given)}" if given else ""
         columns = "thread, ns, id, metadata" if filter else "thread, ns, id"
-        sql = f"SELECT {columns} FROM checkpoints {where} ORDER BY id DESC {page}"  # noqa: S608  # marks alone
+        sql = f"SELECT {columns} FROM checkpoints {where} ORDER BY id DESC"  # noqa: S608  # marks alone
         with self._rows.database.connection() as connection:
-            rows = connection.execute(sql, values).fetchall()
-        found = [
-            (row["thread"], row["ns"], row["id"])
+            rows = connection.execute(sql, tuple(given.values())).fetchall()
+        return [
+            _make_config(row["thread"], row["ns"], row["id"])
             for row in rows
             if not filter or filter.items() <= json.loads(row["metadata"]).items()
         ]
-        full = config is not None and len(rows) == _PAGE
-        return found, _make_config(rows[-1]["thread"], rows[-1]["ns"], rows[-1]["id"]) if full else None
 
-    async def find_thread(self, id: str) -> str | None:
-        """The thread a checkpoint is of."""
-        return await asyncio.to_thread(self._find_thread, id)
-
-    def _find_thread(self, id: str) -> str | None:
+    @run_in_thread
+    def find_thread(self, id: str) -> str | None:
+        """Return the thread a checkpoint is of."""
         with self._rows.database.connection() as connection:
             row = connection.execute("SELECT thread FROM checkpoints WHERE id = ? LIMIT 1", (id,)).fetchone()
         return str(row["thread"]) if row else None
 
-    async def outline(self, thread: str) -> "list[CheckpointOutline]":
-        """All checkpoints of a thread, oldest first, none of them opened: 2,000 take 0.2 s."""
-        return await asyncio.to_thread(self._outline, thread)
-
-    def _outline(self, thread: str) -> "list[CheckpointOutline]":
+    @run_in_thread
+    def outline(self, thread: str) -> list[CheckpointOutline]:
+        """Return all checkpoints of a thread, oldest first, none of them opened: 2,000 take 0.2 s."""
         rows = self._rows.read(CHECKPOINTS, "WHERE thread = ? AND ns = '' ORDER BY id", (thread,))
         found = []
         for row in rows:
             with _check_readable(row_name(CHECKPOINTS, row)):
-                held = json.loads(row["metadata"]).get(_OWN, {})
+                position = CheckpointPosition.model_validate(json.loads(row["metadata"]).get(_OWN, {}))
                 time = datetime.fromisoformat(row["time"])
-                found.append(
-                    CheckpointOutline(
-                        row["id"], row["parent"], time, row["run"], CheckpointPosition.model_validate(held)
-                    )
-                )
+                found.append(CheckpointOutline(row["id"], row["parent"], time, row["run"], position))
         return found
 
-    async def ids_of_run(self, thread: str, run: str, since: datetime) -> tuple[str, ...]:
-        """The ids of those that a run has made, oldest first."""
-        return await asyncio.to_thread(self._ids_of_run, thread, run, since)
-
-    def _ids_of_run(self, thread: str, run: str, since: datetime) -> tuple[str, ...]:
+    @run_in_thread
+    def ids_of_run(self, thread: str, run: str, since: datetime) -> tuple[str, ...]:
+        """Return the ids of those that a run has made, oldest first."""
         rows = self._rows.read(CHECKPOINTS, "WHERE thread = ? AND ns = '' AND run = ? ORDER BY id", (thread, run))
         made = [row for row in rows if not json.loads(row["metadata"]).get(_OWN, {}).get("begins")]
         return tuple(row["id"] for row in made if datetime.fromisoformat(row["time"]) >= since)
@@ -357,8 +314,9 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
     def _put(self, kept: CheckpointTuple) -> None:
         thread, ns = _parse_config(kept.config)
         values = kept.checkpoint["channel_values"]
-        typed = {channel: self._serializer.dump(value) for channel, value in values.items()}
-        parts = {channel: compress(value) for channel, value in typed.items() if len(value[1]) > PART}
+        dumped = {channel: self._dump(value) for channel, value in values.items()}
+        large = {channel: content for channel, content in dumped.items() if len(content) > PART}
+        parts = {channel: zlib.compress(content, _COMPRESSION_LEVEL) for channel, content in large.items()}
         hashes = {channel: self._rows.seals.seal_bytes(payload) for channel, payload in parts.items()}
         small = {channel: value for channel, value in values.items() if channel not in parts}
         row = {
@@ -369,17 +327,16 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
             "run": find_run_id(values),
             "time": kept.checkpoint["ts"],
             "metadata": json.dumps(kept.metadata),
-            "payload": self._serializer.pack({**kept.checkpoint, "channel_values": small, "parts": hashes}),
+            "payload": self._pack({**kept.checkpoint, "channel_values": small, "parts": hashes}),
         }
         with open_thread_writer(self._rows, thread) as writer:
-            fresh = [channel for channel in parts if self._put_part(writer, thread, hashes[channel], parts[channel])]
+            changed = dict(small)
+            for channel, payload in parts.items():
+                part = {"thread": thread, "hash": hashes[channel], "payload": payload}
+                if writer.insert(PARTS, part, on_conflict="keep"):
+                    changed[channel] = values[channel]
             writer.insert(CHECKPOINTS, row, on_conflict="replace")
-            changed = {**small, **{channel: values[channel] for channel in fresh}}
             record_documents(writer, thread, evidence_values(changed.items()))
-
-    @staticmethod
-    def _put_part(writer: Writer, thread: str, hash: str, payload: bytes) -> bool:
-        return writer.insert(PARTS, {"thread": thread, "hash": hash, "payload": payload}, on_conflict="keep")
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -400,73 +357,34 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
         with open_thread_writer(self._rows, thread) as writer:
             record_documents(writer, thread, evidence_values(writes))
             for index, channel, value in apart:
-                row = {
-                    **key,
-                    "idx": index,
-                    "path": task_path,
-                    "channel": channel,
-                    "payload": self._serializer.pack(value),
-                }
+                row = {**key, "idx": index, "path": task_path, "channel": channel, "payload": self._pack(value)}
                 writer.insert(WRITES, row, on_conflict="keep" if brought else "replace")
             if brought:
                 before = writer.find(WRITES, *key.values(), 0)
-                held = self._serializer.unpack(before["payload"]) if before else []
+                held = self._unpack(before["payload"]) if before else []
                 held += [result for result in brought if result[0] not in {index for index, _, _ in held}]
-                row = {**key, "idx": 0, "path": task_path, "channel": "", "payload": self._serializer.pack(held)}
+                row = {**key, "idx": 0, "path": task_path, "channel": "", "payload": self._pack(held)}
                 writer.insert(WRITES, row, on_conflict="replace")
 
-    # -- the whole thread ---------------------------------------------------------------------------------
+    # -- deleting -----------------------------------------------------------------------------------------
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        await asyncio.to_thread(self._delete_thread, thread_id)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await asyncio.to_thread(self._copy_thread, source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        for thread in thread_ids:
-            if strategy == "delete":
-                await self.adelete_thread(thread)
-            else:
-                await self.prune_thread(thread, keep=lambda ids: ids[-1:])
-
-    async def prune_thread(self, thread: str, keep: Callable[[list[str]], Sequence[str]]) -> int:
-        """Forget the checkpoints that `keep`, given all of them from the oldest on, leaves out; says how many."""
-        return await asyncio.to_thread(self._prune, thread, keep)
-
-    async def prune_run(self, thread: str, run: str, *, keep: int) -> int:
-        """Forget all checkpoints of a run but the newest; says how many."""
-
-        def of_others_or_new(ids: list[str]) -> list[str]:
-            rows = self._rows.read(CHECKPOINTS, "WHERE thread = ? AND run = ? ORDER BY id", (thread, run))
-            old = {row["id"] for row in rows[:-keep]}
-            return [id for id in ids if id not in old]
-
-        return await self.prune_thread(thread, of_others_or_new)
-
-    def _delete_thread(self, thread: str) -> None:
-        if not self._list_page({"configurable": {"thread_id": thread}}, {}, None)[0]:
+    @run_in_thread
+    def adelete_thread(self, thread_id: str) -> None:
+        if not self._list({"configurable": {"thread_id": thread_id}}, {}, None):
             return  # gone with its thread; looking for more would leave a new head behind
-        with self._rows.open_writer("thread", thread) as writer:
+        with self._rows.open_writer("thread", thread_id) as writer:
             for table in (CHECKPOINTS, PARTS, WRITES, NOTES, USED_DOCUMENTS):
-                writer.delete(table, "WHERE thread = ?", (thread,))
+                writer.delete(table, "WHERE thread = ?", (thread_id,))
 
-    def _copy_thread(self, source: str, target: str) -> None:
-        tables = (CHECKPOINTS, PARTS, WRITES, NOTES, USED_DOCUMENTS)
-        rows = [(table, row) for table in tables for row in self._rows.read(table, "WHERE thread = ?", (source,))]
-        with open_thread_writer(self._rows, target) as writer:
-            for table, row in rows:
-                writer.insert(table, {**row, "thread": target}, on_conflict="replace")
-
-    def _prune(self, thread: str, keep: Callable[[list[str]], Sequence[str]]) -> int:
+    @run_in_thread
+    def prune_run(self, thread: str, run: str, *, keep: int) -> int:
+        """Delete all checkpoints of a run but the newest; return how many."""
         with open_thread_writer(self._rows, thread) as writer:
-            namespaces: dict[str, list[str]] = {}
-            for row in writer.read(CHECKPOINTS, "WHERE thread = ? ORDER BY id", (thread,)):
-                namespaces.setdefault(row["ns"], []).append(row["id"])
-            gone = [(ns, id) for ns, ids in namespaces.items() for id in sorted(set(ids) - set(keep(ids)))]
-            for ns, id in gone:
-                writer.delete(CHECKPOINTS, "WHERE thread = ? AND ns = ? AND id = ?", (thread, ns, id))
-                writer.delete(WRITES, "WHERE thread = ? AND ns = ? AND checkpoint = ?", (thread, ns, id))
+            gone = writer.read(CHECKPOINTS, "WHERE thread = ? AND run = ? ORDER BY id", (thread, run))[:-keep]
+            for row in gone:
+                place = thread, row["ns"], row["id"]
+                writer.delete(CHECKPOINTS, "WHERE thread = ? AND ns = ? AND id = ?", place)
+                writer.delete(WRITES, "WHERE thread = ? AND ns = ? AND checkpoint = ?", place)
             if gone:
                 self._drop_orphans(writer, thread)
         return len(gone)
@@ -475,7 +393,7 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
         """Parts and notes that no checkpoint names any more, nor a result that waits to become part of one."""
         rows = writer.read(CHECKPOINTS, "WHERE thread = ?", (thread,))
         results = writer.read(WRITES, "WHERE thread = ?", (thread,))
-        parts = {hash for row in rows for hash in self._serializer.unpack(row["payload"])["parts"].values()}
+        parts = {hash for row in rows for hash in self._unpack(row["payload"])["parts"].values()}
         states = [self._checkpoint(row)["channel_values"] for row in rows]
         states += [{channel: value} for row in results for channel, value in self._results(row)]
         notes = {name for state in states for name in note_names(state)}
@@ -484,6 +402,21 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
             kept = {row["name"] for row in writer.connection.execute(sql, (thread,)).fetchall()}
             for name in sorted(kept - wanted):
                 writer.delete(table, f"WHERE thread = ? AND {column} = ?", (thread, name))
+
+    # -- values as bytes ----------------------------------------------------------------------------------
+
+    def _dump(self, value: Any) -> bytes:
+        import numpy  # noqa: F401  # waits for a thread that is importing it: half-way, the serialiser refuses exceptions
+
+        kind, content = self.serde.dumps_typed(value)
+        return kind.encode() + b"\n" + content
+
+    def _pack(self, value: Any) -> bytes:
+        return zlib.compress(self._dump(value), _COMPRESSION_LEVEL)
+
+    def _unpack(self, payload: bytes) -> Any:
+        kind, _, content = zlib.decompress(payload).partition(b"\n")
+        return self.serde.loads_typed((kind.decode(), content))
 
 
 @contextmanager
@@ -509,14 +442,3 @@ def _parse_config(config: RunnableConfig) -> tuple[str, str]:
 
 def _make_config(thread: str, ns: str, id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": id}}
-
-
-def _where_sql(config: RunnableConfig | None, before: RunnableConfig | None) -> tuple[str, list[str]]:
-    held = config["configurable"] if config else {}
-    wanted = {"thread": held.get("thread_id"), "ns": held.get("checkpoint_ns"), "id": held.get("checkpoint_id")}
-    clauses = [f"{column} = ?" for column, value in wanted.items() if value is not None]
-    values = [str(value) for value in wanted.values() if value is not None]
-    if before and (id := get_checkpoint_id(before)):
-        clauses.append("id < ?")
-        values.append(str(id))
-    return ("WHERE " + " AND ".join(clauses) if clauses else ""), values

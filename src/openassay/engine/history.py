@@ -116,7 +116,7 @@ class ThreadHistory:
         spent = {name: await self.list_spend(name) for name in dict.fromkeys(one.run for one in shown)}
         page = []
         for one in shown:
-            summary = summarize_state(await self._load_values(thread, one, compactor), one.after)
+            summary = summarize_state(await self.values(thread, one, compactor), one.after)
             page.append(one.model_copy(update={"summary": summary, "usd": _usd_until(one, spent[one.run])}))
         return page
 
@@ -185,9 +185,18 @@ class ThreadHistory:
             mode=(await self._runner.threads.get(thread)).mode,
         )
 
-    async def values(self, thread: str, checkpoint: CheckpointInfo) -> dict[str, Any]:
+    async def values(
+        self, thread: str, checkpoint: CheckpointInfo, compactor: StateCompactor | None = None
+    ) -> dict[str, Any]:
         """Return the state at a checkpoint, with everything it refers to."""
-        return await self._load_values(thread, checkpoint, StateCompactor(self._runner.notes, thread))
+        place = {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": checkpoint.checkpoint}
+        saved = await self.checkpoints.aget_tuple({"configurable": place})
+        if saved is None:
+            raise NotFoundError(
+                f"thread {thread} has no checkpoint {checkpoint.checkpoint}", help="It was pruned just now."
+            )
+        compactor = compactor or StateCompactor(self._runner.notes, thread)
+        return await compactor.expand(effective_state(saved.checkpoint["channel_values"]))
 
     async def report(self, thread: str, run: str | None = None) -> Report:
         """Return the latest report that is finished, or that of one run of the thread."""
@@ -219,15 +228,6 @@ class ThreadHistory:
 
     async def _get_checkpoint(self, thread: str, name: str) -> CheckpointInfo:
         return await self.find_checkpoint(thread, name, await self.require_checkpoints(thread))
-
-    async def _load_values(self, thread: str, checkpoint: CheckpointInfo, compactor: StateCompactor) -> dict[str, Any]:
-        place = {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": checkpoint.checkpoint}
-        saved = await self.checkpoints.aget_tuple({"configurable": place})
-        if saved is None:
-            raise NotFoundError(
-                f"thread {thread} has no checkpoint {checkpoint.checkpoint}", help="It was pruned just now."
-            )
-        return await compactor.expand(effective_state(saved.checkpoint["channel_values"]))
 
     async def list_spend(self, run: str) -> list[tuple[datetime, float]]:
         """Return when a run had spent how much."""

@@ -1,175 +1,95 @@
-"""The folder of one run while it is written. What the state refers to is there before the state that refers to it."""
+"""The journal of a run: a folder that is enough to restore the run from.
 
+    records.jsonl          what the run rests on: its rows, paid calls, notes, documents, results of tasks
+    events.jsonl           what happened
+    checkpoint_STEP.json   the state after a step, with its .sha256
+    progress.md            for people; nothing reads it
+
+The seal of each line covers the line before it. Before a checkpoint is put in its place, a line of records.jsonl holds
+its SHA-256 and the seal of the last event, so whatever is changed, moved or removed up to there is noticed.
+"""
+
+import errno
 import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime
+from itertools import count, takewhile
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from openassay.errors import IntegrityError, StorageError, UsageError
+from openassay.models.base import Record
+from openassay.models.event import Event, RunStatus
+from openassay.models.evidence import Document
+from openassay.models.thread import Branch, Run, Thread
+from openassay.storage.rows import Seals
 
-# Files that a crash leaves whole: replaced at once, or grown by whole lines.
-
+FORMAT = 2
+RECORDS, EVENTS, PROGRESS = "records.jsonl", "events.jsonl", "progress.md"
 TEMPORARY = ".tmp"
-AT_ONCE = 8  # files that are synced together: a disk needs hardly longer for eight than for one, measured on ext4
-
-_sync_pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="journal")
-
-
-class AppendOnlyFile:
-    """A file that only grows. Nothing is held back: what was added outlives the process at once, and a power cut from
-    the next `replace` on that it is given to."""
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        self._dirty = True
-
-    def append(self, content: bytes) -> None:
-        self._dirty = True
-        while content:
-            content = content[os.write(self._descriptor, content) :]
-
-    def take_dirty(self) -> list[int]:
-        """Its descriptor, if something was added since this was asked last."""
-        dirty, self._dirty = self._dirty, False
-        return [self._descriptor] if dirty else []
-
-    def close(self) -> None:
-        """Whoever adds to it afterwards gets an OSError, and not into a file that has its number by then."""
-        os.close(self._descriptor)
-        self._descriptor = -1
-
-
-def replace_files(files: Mapping[Path, bytes], grown: Sequence[AppendOnlyFile] = ()) -> None:
-    """Under each name there is what was before, or all of this, and what has `grown` is on the disk before either.
-    `sync_folder` makes the names themselves outlast a power cut."""
-    with ExitStack() as stack:
-        opened = []
-        for path, content in files.items():
-            file = stack.enter_context(_temporary_path(path).open("wb"))
-            file.write(content)
-            file.flush()
-            opened.append(file.fileno())
-        sync_files([*(descriptor for file in grown for descriptor in file.take_dirty()), *opened])
-    for path in files:
-        os.replace(_temporary_path(path), path)
-
-
-def sync_files(descriptors: Sequence[int]) -> None:
-    list(_sync_pool.map(os.fsync, descriptors))
-
-
-def sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def truncate_files(lengths: Mapping[Path, int]) -> None:
-    """Take off what a crash has left half-written. Each becomes a file of its own: a process that was stopped, and has
-    the old one open, adds nothing to it when it wakes up."""
-    replace_files({path: path.read_bytes()[:length] for path, length in lengths.items() if path.exists()})
-
-
-def find_leftovers(folder: Path) -> Iterator[Path]:
-    """Temporary files of whoever was stopped in the middle."""
-    return folder.rglob(f"*{TEMPORARY}")
-
-
-def _temporary_path(path: Path) -> Path:
-    return path.with_name(path.name + TEMPORARY)
-
-
-# Plain data as one line of JSON, or a file of it, with a seal at its end.
-#
-# A seal is over the place of what it stands on, the seal before it where there is one, and every byte up to itself.
+_FORMER = "run.json"  # a file of format 1
+_ASIDE = ".damaged-"
+_ALTERED = "It was altered or damaged. Take another copy of the folder; what is in the database is not touched."
+_SEAL = b', "seal": "'
+_WHOLE_LINE = re.compile(rb', "seal": "[0-9a-f]{64}"}.', re.DOTALL)
 
 Plain = dict[str, Any]
 
-ALTERED = "It was altered or damaged. Take another copy of the folder; what is in the database is not touched."
-_ENCRYPTED = "encrypted"
-_encode = json.JSONEncoder(ensure_ascii=False).encode
-_END = re.compile(rb', "seal": "([0-9a-f]{64})"}\n\Z')
-_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: no file in UTF-8 can hold one
+
+# Lines, each sealed over the one before
 
 
-class Sealer(Protocol):
-    """How seals are made, and how what is stored is hidden (storage.seals.Seals)."""
-
-    key_id: str
-    encrypts: bool
-
-    def seal_bytes(self, content: bytes) -> str: ...
-
-    def encrypt(self, place: str, value: Any) -> Any: ...
-
-    def decrypt(self, place: str, value: Any) -> Any: ...
+class SealedLine(NamedTuple):
+    content: Plain
+    seal: str
+    end: int  # where the next line begins in the file
 
 
-def seal_content(
-    seals: Sealer,
-    place: str,
-    content: Mapping[str, Any],
-    *,
-    before: str = "",
-    clear: Mapping[str, Any] | None = None,
-    levels: int = 0,
-) -> tuple[bytes, str]:
-    """The bytes to be written, and the seal they end with. `clear` stays readable where the rest is encrypted."""
-    text = to_json({**(clear or {}), **content}, levels)
-    if seals.encrypts:
-        text = to_json({**(clear or {}), _ENCRYPTED: seals.encrypt(place, to_json(content))})
-    body = text.removesuffix("}").rstrip().encode()
-    seal = seals.seal_bytes(_seal_prefix(place, before) + body)
-    return body + f', "seal": "{seal}"}}\n'.encode(), seal
+def seal_line(seals: Seals, before: str, content: Mapping[str, Any], *, is_clear: bool = False) -> tuple[bytes, str]:
+    """Return a line that follows the one with the seal `before`, and its own seal."""
+    text = json.dumps(content)
+    if seals.encrypts and not is_clear:
+        text = json.dumps({"encrypted": seals.encrypt(before, text)})
+    return _seal_body(seals, before, text.removesuffix("}").encode())
 
 
-def unseal(seals: Sealer, place: str, line: bytes, *, before: str = "") -> tuple[Plain, str]:
-    """The content, and its seal. IntegrityError unless both are what was written there."""
-    end = _END.search(line)
-    if end is None:
-        raise integrity_error(place)
-    body, seal = line[: end.start()], end[1].decode()
-    if seals.seal_bytes(_seal_prefix(place, before) + body) != seal:
-        raise integrity_error(place)
-    content = _parse_json(place, body + b"}")
-    if _ENCRYPTED in content and not seals.encrypts:
-        raise IntegrityError(
-            f"{place} is encrypted", help="Set persistence.encrypt, with the key it was made with.", place=place
-        )
-    if seals.encrypts:
-        content |= _parse_json(place, seals.decrypt(place, content.pop(_ENCRYPTED, "")))
-    return content, seal
+def read_lines(path: Path, seals: Seals, run: str) -> tuple[list[SealedLine], bool]:
+    """Return the lines of a file, and whether a crash has left a part of another. The first of records.jsonl is never
+    encrypted."""
+    *whole, rest = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    before, end, lines = chain_start(run, path.name), 0, list[SealedLine]()
+    for number, line in enumerate(whole, 1):
+        place = f"{run}/{path.name} line {number}"
+        body = line.rpartition(_SEAL)[0]
+        expected, seal = _seal_body(seals, before, body)
+        if expected != line + b"\n":
+            raise integrity_error(place)
+        content = _parse_json(place, body + b"}")
+        if seals.encrypts and (path.name, number) != (RECORDS, 1):
+            content = _parse_json(place, seals.decrypt(before, content.get("encrypted", "")))
+        end += len(expected)
+        lines.append(SealedLine(content, before := seal, end))
+    if _WHOLE_LINE.search(rest):  # a crash leaves the beginning of a line, and nothing after its end
+        raise integrity_error(f"{run}/{path.name} line {len(whole) + 1}")
+    return lines, bool(rest)
 
 
-def to_json(content: Mapping[str, Any], levels: int = 0) -> str:
-    """On one line, or with the keys of so many levels on lines of their own."""
-    text = _format_json(content, levels)
-    return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+def chain_start(run: str, name: str) -> str:
+    """Return what stands in for the seal before the first line: a line of another run or file does not fit."""
+    return f"{run}/{name}"
 
 
-def _format_json(value: Any, levels: int, margin: str = "\n") -> str:
-    """Only what holds more than plain values is laid out: the indentation of `json` is made in Python, twelve times as
-    slow."""
-    if not levels or not isinstance(value, dict) or not any(isinstance(held, dict | list) for held in value.values()):
-        return _encode(value)
-    inner = f"{margin} "
-    lines = (f"{_encode(str(key))}: {_format_json(held, levels - 1, inner)}" for key, held in value.items())
-    return "{" + inner + f",{inner}".join(lines) + margin + "}"
-
-
-def integrity_error(place: str, why: str = "is not what was written") -> IntegrityError:
-    return IntegrityError(f"{place} {why}", help=ALTERED, place=place)
+def _seal_body(seals: Seals, before: str, body: bytes) -> tuple[bytes, str]:
+    seal = seals.seal_bytes(before.encode() + b"\n" + body)
+    return body + _SEAL + seal.encode() + b'"}\n', seal
 
 
 def _parse_json(place: str, text: str | bytes) -> Plain:
@@ -182,391 +102,313 @@ def _parse_json(place: str, text: str | bytes) -> Plain:
     return content
 
 
-def _seal_prefix(place: str, before: str) -> bytes:
-    return f"{place}\n{before}\n".encode()
+def integrity_error(place: str, why: str = "is not what was written") -> IntegrityError:
+    return IntegrityError(f"{place} {why}", help=_ALTERED, place=place)
 
 
-# Lines in a file, each sealed over the one before: none can be changed, moved or taken out of their middle.
+def contents_error(folder: Path, error: Exception) -> IntegrityError:
+    return IntegrityError(
+        f"{folder} does not hold what a journal does: {error}", help="Was it written by a newer version?"
+    )
 
 
-class ChainEnd(NamedTuple):
-    """Of a chain as far as it is whole."""
-
-    lines: int = 0
-    seal: str = ""
-    length: int = 0  # in bytes
+# Reading
 
 
-class ChainContents(NamedTuple):
-    """What was read of a chain."""
-
-    contents: list[Plain]
-    seals: list[str]
-    end: ChainEnd
-    torn: bool  # a last line was cut off
-
-
-class SealChain:
-    """A chain that goes on. It begins after `end`, whose seal for an empty file is that of what it hangs on."""
-
-    def __init__(self, path: Path, seals: Sealer, place: str, end: ChainEnd) -> None:
-        self._seals = seals
-        self._place = place
-        self.file = AppendOnlyFile(path)
-        self.end = end
-
-    def append(self, content: Mapping[str, Any]) -> None:
-        lines, before, length = self.end
-        line, seal = seal_content(self._seals, _line_place(self._place, lines + 1), content, before=before)
-        self.file.append(line)
-        self.end = ChainEnd(lines + 1, seal, length + len(line))
-
-
-def read_chain(path: Path, seals: Sealer, place: str, before: str = "") -> ChainContents:
-    """All whole lines; a last one without its end is what a crash leaves, and does not count."""
-    *whole, rest = path.read_bytes().split(b"\n") if path.exists() else [b""]
-    contents, made = [], []
-    for number, line in enumerate(whole, 1):
-        content, before = unseal(seals, _line_place(place, number), line + b"\n", before=before)
-        contents.append(content)
-        made.append(before)
-    return ChainContents(contents, made, ChainEnd(len(whole), before, sum(len(line) + 1 for line in whole)), bool(rest))
-
-
-def _line_place(place: str, line: int) -> str:
-    return f"{place} line {line}"
-
-
-# Reading the folder of a run. Everything is checked; what a crash may leave is put right, and said.
-
-FORMAT = 1
-EVENTS, LEDGER, NOTES = "events.jsonl", "ledger.jsonl", "notes.jsonl"
-RUN, THREAD = "run.json", "thread.json"
-DOCUMENTS = "documents"
-MARK = "checkpoint"  # the kind of the line that says a checkpoint is there
-SHA256 = ".sha256"
+class RunRows(Record):
+    run: Run
+    thread: Thread
+    branch: Branch | None
 
 
 @dataclass(slots=True)
 class JournalContents:
-    """What a folder holds. `ends` says how far each of its chains is whole."""
-
-    folder: Path
-    id: str
-    run: Plain
-    thread: Plain
-    events: list[Plain] = field(default_factory=list)
+    rows: RunRows | None = None
+    events: list[Event] = field(default_factory=list)
     calls: list[Plain] = field(default_factory=list)
     checkpoints: dict[str, Plain] = field(default_factory=dict)  # by label, in order
     results: list[Plain] = field(default_factory=list)  # of tasks since the last of them
-    documents: dict[str, Plain] = field(default_factory=dict)
+    documents: dict[str, Document] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
-    ends: dict[str, ChainEnd] = field(default_factory=dict)
-    seals: dict[str, str] = field(default_factory=dict)  # of checkpoints, by label
-    unlisted: list[str] = field(default_factory=list)  # labels of checkpoints that the events do not speak of yet
+    remarks: list[str] = field(default_factory=list)  # what a crash has left unfinished
+    ends: dict[str, tuple[str, int]] = field(default_factory=dict)  # of each file: its last seal, and where it ends
 
 
-def read_journal(folder: Path, seals: Sealer) -> JournalContents:
-    """IntegrityError names the file, and the line in it, that is not what was written."""
+def read_journal(folder: Path, seals: Seals) -> JournalContents:
+    """Read and check all of a journal; IntegrityError names what is not as it was written."""
     try:
         return _read_contents(folder, seals)
     except OSError as error:
         raise StorageError(
             f"{error.filename or folder} cannot be read: {error.strerror}", help="Give a folder that you can read."
         ) from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise integrity_error(str(folder), f"does not hold what a journal does: {error!r}") from error
+    except (KeyError, IndexError, TypeError, AttributeError, ValidationError) as error:
+        raise contents_error(folder, error) from error
 
 
-def _read_contents(folder: Path, seals: Sealer) -> JournalContents:
-    run, _ = _read_run(folder, seals)
-    id = str(run["id"])
-    kept = JournalContents(folder, id, run, _read_file(folder, THREAD, seals, id)[0])
-    chains = {name: _read_chain_file(kept, name, seals) for name in (EVENTS, LEDGER, NOTES)}
-    kept.events = [line for line in chains[EVENTS].contents if line["kind"] != MARK]
-    kept.calls = chains[LEDGER].contents
-    kept.notes = {line["name"]: line["note"] for line in chains[NOTES].contents}
-    for label, seal in _list_marks(chains[EVENTS]):
-        _add_checkpoint(kept, label, seals, chains, seal)
-    for label in _find_labels_without_mark(kept):
-        _add_last_checkpoint(kept, label, seals, chains)
-    for label in list(kept.checkpoints)[-1:]:
-        kept.results = _read_chain_file(kept, f"writes_{label}.jsonl", seals, before=kept.seals[label]).contents
-    kept.documents = dict(_read_documents(kept, seals))
-    _check_rows(kept, seals)
-    _check_references(kept, chains[NOTES].contents)
+def _read_contents(folder: Path, seals: Seals) -> JournalContents:
+    run = _read_header(folder, seals)
+    kept = JournalContents()
+    files = {}
+    for name in (RECORDS, EVENTS):
+        files[name], is_torn = read_lines(folder / name, seals, run)
+        if is_torn:
+            kept.remarks.append(f"the last line of {name} was cut off and is left out")
+    records, events = files[RECORDS], files[EVENTS]
+    last = records[-1].content
+    if last["kind"] == "checkpoint" and not (folder / last["file"]).exists():
+        kept.remarks.append(f"{last['file']} was not finished and is left out; the run goes on from the one before")
+        records.pop()
+    kept.ends = {name: (lines[-1].seal, lines[-1].end) for name, lines in files.items() if lines}
+    known = {chain_start(run, EVENTS), *(line.seal for line in events)}
+    for line in records[1:]:
+        _add_record(kept, folder, seals, run, line.content, known)
+    listed = {f"checkpoint_{label}.json" for label in kept.checkpoints}
+    for path in sorted(folder.glob("checkpoint_*.json")):
+        if path.name not in listed:
+            raise integrity_error(f"{run}/{RECORDS}", f"was cut off: it does not know {path.name}")
+    kept.events = _in_order(kept, events)
     return kept
 
 
-def _read_run(folder: Path, seals: Sealer) -> tuple[Plain, str]:
-    """The one file that does not know whose it is before it is read."""
-    path = folder / RUN
+def _read_header(folder: Path, seals: Seals) -> str:
+    """Return the id of the run, if this version and this key can read its journal."""
+    help = "Give a folder under checkpoints/: one a run."
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}", help="Give a folder under checkpoints/: one a run.")
-    if not path.is_file():
-        raise UsageError(f"{folder} is not the journal of a run", help="Give a folder under checkpoints/: one a run.")
+        raise UsageError(f"there is no folder {folder}", help=help)
+    if (folder / _FORMER).is_file() and not (folder / RECORDS).exists():
+        raise _format_error("the journal", 1)
+    if not (folder / RECORDS).is_file():
+        raise UsageError(f"{folder} is not the journal of a run", help=help)
+    header = _parse_json(RECORDS, (folder / RECORDS).read_bytes().partition(b"\n")[0])
+    if header.get("kind") != "journal":
+        raise integrity_error(f"{RECORDS} line 1")
+    if header["format"] != FORMAT:
+        raise _format_error(RECORDS, header["format"])
+    if header["key"] != seals.key_id:
+        with_key = "Set OPENASSAY_STORAGE_KEY to the key the run was kept with."
+        without = "The run was kept without a key: restore it without one, then seal it: openassay admin seal"
+        raise IntegrityError(
+            f"{RECORDS} was sealed with another key than this one's, or damaged",
+            help=with_key if header["key"] else without,
+        )
+    if header["encrypted"] != seals.encrypts:
+        state = "encrypted" if header["encrypted"] else "not encrypted"
+        raise IntegrityError(f"{RECORDS} is {state}", help="Set persistence.encrypt as it was when it was written.")
+    return str(header["run"])
+
+
+def _format_error(what: str, format: object) -> IntegrityError:
+    return IntegrityError(
+        f"{what} is of format {format}; this version reads {FORMAT}",
+        help="Restore the run with the version of OpenAssay that wrote it.",
+    )
+
+
+def _add_record(kept: JournalContents, folder: Path, seals: Seals, run: str, record: Plain, events: set[str]) -> None:
+    match record["kind"]:
+        case "rows":
+            kept.rows = RunRows.model_validate(record["rows"])
+        case "call":
+            kept.calls.append(record["call"])
+        case "note":
+            kept.notes[record["name"]] = record["note"]
+        case "document":
+            document = Document.model_validate(record["document"])
+            if hashlib.sha256(document.text.encode()).hexdigest() != document.hash:
+                raise integrity_error(f"{run}/{RECORDS}", f"holds a text that is not document {document.hash}")
+            kept.documents[document.hash] = document
+        case "result":
+            if record["checkpoint"] == list(kept.checkpoints.values())[-1]["id"]:
+                kept.results.append(record)
+        case "checkpoint":
+            if record["events"] not in events:
+                raise integrity_error(f"{run}/{EVENTS}", f"is not what it was when {record['file']} was written")
+            kept.checkpoints[record["label"]] = _read_checkpoint(folder, seals, run, record)
+            kept.results = []  # those before have become part of it
+        case kind:
+            raise integrity_error(f"{run}/{RECORDS}", f"holds a record of an unknown kind: {kind}")
+
+
+def _read_checkpoint(folder: Path, seals: Seals, run: str, record: Plain) -> Plain:
+    path = folder / Path(record["file"]).name  # of this folder, whoever wrote the record
+    place = f"{run}/{path.name}"
+    sidecar = path.with_name(f"{path.name}.sha256")
+    for needed in (path, sidecar):
+        if not needed.is_file():
+            raise integrity_error(f"{run}/{needed.name}", "is missing")
     content = path.read_bytes()
-    try:
-        said = json.loads(content)
-        format, key = said.get("format"), said.get("key")
-    except (ValueError, AttributeError) as error:
-        raise integrity_error(RUN) from error
-    if key != seals.key_id:
-        raise IntegrityError(f"{RUN} was sealed with another key than this one's, or damaged", help=_key_help(key))
-    if format != FORMAT:
-        raise IntegrityError(f"{RUN} is of format {format}; this version reads {FORMAT}", help="Update OpenAssay.")
-    return unseal(seals, RUN, content)
+    if hashlib.sha256(content).hexdigest() != record["sha256"]:
+        raise integrity_error(place)
+    if sidecar.read_text(encoding="ascii", errors="replace") != _checksum_line(path.name, record["sha256"]):
+        raise integrity_error(f"{run}/{sidecar.name}")
+    held = _parse_json(place, content)
+    return _parse_json(place, seals.decrypt(place, held["encrypted"])) if seals.encrypts else held
 
 
-def _key_help(key: object) -> str:
-    if key:
-        return "Set OPENASSAY_STORAGE_KEY to the key the run was kept with."
-    return "The run was kept without a key: restore it without one, then seal it: openassay admin seal"
+def _in_order(kept: JournalContents, lines: list[SealedLine]) -> list[Event]:
+    """Return events by their number. Those of tasks that run at once are written as they come: after a crash one may
+    be missing, and those after it are left out."""
+    plain = [{name: value for name, value in line.content.items() if name != "step"} for line in lines]
+    events = {event.seq: event for event in map(Event.model_validate, plain)}
+    whole = [events[seq] for seq in takewhile(events.__contains__, count(1))]
+    if len(whole) < len(events):
+        kept.remarks.append(f"{EVENTS} lacks event {len(whole) + 1}; those after it are left out")
+    return whole
 
 
-def _read_file(folder: Path, name: str, seals: Sealer, id: str) -> tuple[Plain, str]:
-    path = folder / name
-    if not path.is_file():
-        raise integrity_error(f"{id}/{name}", "is missing")
-    return unseal(seals, f"{id}/{name}", path.read_bytes())
+def _checksum_line(name: str, sha256: str) -> str:
+    return f"{sha256}  {name}\n"
 
 
-def _read_chain_file(kept: JournalContents, name: str, seals: Sealer, before: str = "") -> ChainContents:
-    links = read_chain(kept.folder / name, seals, f"{kept.id}/{name}", before)
-    kept.ends[name] = links.end
-    if links.torn:
-        kept.remarks.append(f"the last line of {name} was cut off and is left out")
-    return links
-
-
-# -- checkpoints ------------------------------------------------------------------------------------------------------
-
-
-def _list_marks(events: ChainContents) -> Iterator[tuple[str, str]]:
-    return ((line["label"], line["sealed"]) for line in events.contents if line["kind"] == MARK)
-
-
-def _find_labels_without_mark(kept: JournalContents) -> list[str]:
-    """Written just before a crash, before the events could say so."""
-    labels = [path.name[len("checkpoint_") : -len(".json")] for path in kept.folder.glob("checkpoint_*.json")]
-    return sorted(label for label in labels if label not in kept.checkpoints)
-
-
-def _add_checkpoint(
-    kept: JournalContents, label: str, seals: Sealer, chains: Mapping[str, ChainContents], seal: str | None = None
-) -> None:
-    name = f"checkpoint_{label}.json"
-    content, found = _read_file(kept.folder, name, seals, kept.id)
-    verify_checksum(kept.folder / name, kept.id)
-    place = f"{kept.id}/{name}"
-    if seal not in (None, found):
-        raise integrity_error(place, "is not the one the events speak of")
-    for file, links in chains.items():
-        said = content[file]
-        if (links.seals[: said["lines"]] or [""])[-1] != said["seal"] or len(links.seals) < said["lines"]:
-            raise integrity_error(f"{kept.id}/{file}", f"is not what it was when {name} was written")
-    kept.checkpoints[label] = content
-    kept.seals[label] = found
-
-
-def _add_last_checkpoint(kept: JournalContents, label: str, seals: Sealer, chains: Mapping[str, ChainContents]) -> None:
-    name = f"checkpoint_{label}.json"
-    kept.unlisted.append(label)
-    if not (kept.folder / f"{name}{SHA256}").exists():
-        kept.remarks.append(f"{name} was not finished and is left out; the run goes on from the one before")
-        return
-    _add_checkpoint(kept, label, seals, chains)
-
-
-def verify_checksum(path: Path, id: str) -> None:
-    """The file beside it, as `sha256sum -c` would."""
-    sidecar = path.with_name(path.name + SHA256)
-    if not sidecar.is_file():
-        raise integrity_error(f"{id}/{sidecar.name}", "is missing")
-    if sidecar.read_bytes() != checksum_line(path.name, path.read_bytes()):
-        raise integrity_error(f"{id}/{path.name}", f"is not what {sidecar.name} was made from")
-
-
-def checksum_line(name: str, content: bytes) -> bytes:
-    return f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()
-
-
-# -- what they refer to -----------------------------------------------------------------------------------------------
-
-
-def _read_documents(kept: JournalContents, seals: Sealer) -> Iterator[tuple[str, Plain]]:
-    for path in sorted((kept.folder / DOCUMENTS).glob("*.json")):
-        name, held = path.stem, _read_file(kept.folder, f"{DOCUMENTS}/{path.name}", seals, kept.id)[0]
-        text = held["text"].encode("utf-8", "surrogatepass")
-        if not held["hash"] == name == hashlib.sha256(text).hexdigest():
-            raise integrity_error(f"{kept.id}/{DOCUMENTS}/{name}.json", "is not the text its hash was made from")
-        yield name, held
-
-
-def _check_references(kept: JournalContents, notes: list[Plain]) -> None:
-    for content in (*kept.checkpoints.values(), *kept.results, *notes):
-        for name in content["documents"]:
-            if name not in kept.documents:
-                raise integrity_error(f"{kept.id}/{DOCUMENTS}/{name}.json", "is missing")
-        for name in content.get("notes", ()):
-            if name not in kept.notes:
-                raise integrity_error(f"{kept.id}/{NOTES}", f"lacks note {name}")
-
-
-def _check_rows(kept: JournalContents, seals: Sealer) -> None:
-    """Neither may be older than the last checkpoint knew it: it was written since, or is the one of then."""
-    if not kept.checkpoints:
-        return
-    last: Mapping[str, Any] = list(kept.checkpoints.values())[-1]
-    for name, (content, seal) in {
-        RUN: _read_run(kept.folder, seals), THREAD: _read_file(kept.folder, THREAD, seals, kept.id)
-    }.items():  # fmt: skip
-        if content["lines"] < last[EVENTS]["lines"] and seal != last["rows"][name]:
-            raise integrity_error(f"{kept.id}/{name}", "was put back to an older one")
-
-
-PROGRESS = "progress.md"
-_ASIDE = ".damaged-"
-_LEVELS = 3  # of a file that are laid out for people: a checkpoint, its values, and each of them
+# Writing
 
 
 class JournalWriter:
-    """Goes on where `kept` ends. Safe to be written from several threads; raises OSError when it cannot be."""
+    """Continues where `kept` ends. Safe to be called from several threads; raises OSError when it cannot write."""
 
-    def __init__(self, folder: Path, id: str, seals: Sealer, kept: JournalContents | None = None) -> None:
+    def __init__(self, folder: Path, run: str, seals: Seals, kept: JournalContents | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._id = id
+        self._run = run
         self._seals = seals
         self._lock = RLock()
-        (folder / DOCUMENTS).mkdir(parents=True, exist_ok=True)
-        if kept:
-            _repair_folder(folder, kept)
-        self._ends = dict(kept.ends) if kept else {}
-        self._chains = {name: self._open_chain(name) for name in (EVENTS, LEDGER, NOTES)}
-        self._writes: tuple[str, SealChain] | None = None  # results of the step at hand
-        self._rows: dict[str, str] = {}
-        self._page = None if seals.encrypts else AppendOnlyFile(folder / PROGRESS)
-        self._seal_of = {label: kept.seals[label] for label in _list_labels(kept)} if kept else {}
-        self._calls = {_call_key(row): hash(to_json(row)) for row in kept.calls} if kept else {}
-        self.labels = {kept.checkpoints[label]["id"]: label for label in _list_labels(kept)} if kept else {}
-        self.told = kept.events[-1]["seq"] if kept and kept.events else 0
-        self.tasks = {line["task"] for line in kept.results} if kept and not kept.unlisted else set()
-        self.documents = set(kept.documents) if kept else set()
-        self.notes = set(kept.notes) if kept else set()
+        for path in folder.glob(f"*{TEMPORARY}"):
+            path.unlink()
+        is_new, kept = kept is None, kept or JournalContents()
+        self._ends = {name: kept.ends.get(name, (chain_start(run, name), 0)) for name in (RECORDS, EVENTS)}
+        header = {"kind": "journal", "format": FORMAT, "run": run, "key": seals.key_id, "encrypted": seals.encrypts}
+        first, seal = seal_line(seals, chain_start(run, RECORDS), header, is_clear=True)
+        for name, (_, end) in self._ends.items():
+            # A file of its own: a process that was stopped, and has the old one open, adds nothing to it.
+            path = folder / name
+            replace_file(path, path.read_bytes()[:end] if end else first if name == RECORDS else b"")
+        if is_new:
+            self._ends[RECORDS] = seal, len(first)
+        self._files = {name: (folder / name).open("ab", buffering=0) for name in self._ends}
+        self._rows = kept.rows
+        self._calls = {_call_key(row): hash(json.dumps(row)) for row in kept.calls}
+        self.seqs = {event.seq for event in kept.events}
+        self.labels = {content["id"]: label for label, content in kept.checkpoints.items()}
+        self.tasks = {result["task"] for result in kept.results}
+        self.documents = set(kept.documents)
+        self.notes = set(kept.notes)
 
-    def write_rows(self, run: Mapping[str, Any], thread: Mapping[str, Any]) -> None:
-        """What is needed to have them again."""
+    def write_rows(self, rows: RunRows) -> None:
+        """Record the rows of the run and its thread, if they have changed."""
         with self._lock:
-            lines = self._chains[EVENTS].end.lines
-            said = {"format": FORMAT, "id": self._id, "key": self._seals.key_id}
-            first = seal_content(self._seals, RUN, {"run": run, "lines": lines}, clear=said, levels=_LEVELS)
-            second = self._seal(THREAD, {"thread": thread, "lines": lines})
-            self._rows = {RUN: first[1], THREAD: second[1]}
-            replace_files({self._folder / RUN: first[0], self._folder / THREAD: second[0]})
-            sync_folder(self._folder)
+            if self._rows != rows:
+                self._append(RECORDS, {"kind": "rows", "rows": rows.plain()})
+                self._rows = rows
 
-    def write_events(self, events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Those that were not there yet."""
+    def write_event(self, event: Event) -> None:
+        """Record an event, with what it belongs to: the entry of its stage and everything under it have the same."""
         with self._lock:
-            new = [event for event in events if event["seq"] > self.told]
-            for event in new:
-                self._chains[EVENTS].append({**event, "step": event_step(event)})
-                self.told = event["seq"]
-            return new
+            if event.seq not in self.seqs:
+                under = event.parent if event.kind != "enter" else None
+                step = f"{event.stage or 'run'}-{under or event.seq}"
+                self._append(EVENTS, {**event.plain(), "step": step})
+                self.seqs.add(event.seq)
 
     def write_calls(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Accounts and calls as they stand now."""
+        """Record accounts and calls that have changed, as they are now."""
         with self._lock:
             for row in rows:
-                if self._calls.get(_call_key(row)) != hash(to_json(row)):
-                    self._chains[LEDGER].append(row)
-                    self._calls[_call_key(row)] = hash(to_json(row))
+                key, digest = _call_key(row), hash(json.dumps(row))
+                if self._calls.get(key) != digest:
+                    self._append(RECORDS, {"kind": "call", "call": row})
+                    self._calls[key] = digest
 
-    def attach(self, documents: Sequence[Plain], notes: Sequence[Plain]) -> None:
-        """What a checkpoint or a result is about to refer to; a note comes with the documents it speaks of."""
+    def attach(self, documents: Iterable[Document], notes: Mapping[str, Any]) -> None:
+        """Record what a checkpoint or a result is about to refer to."""
         with self._lock:
-            if documents:
-                names = {document["hash"]: f"{DOCUMENTS}/{document['hash']}.json" for document in documents}
-                held = {
-                    name: self._seal(names[name], document) for name, document in zip(names, documents, strict=True)
-                }
-                replace_files({self._folder / names[name]: content for name, (content, _) in held.items()})
-                sync_folder(self._folder / DOCUMENTS)
-                self.documents |= names.keys()
-            for note in notes:
-                self._chains[NOTES].append(note)
-                self.notes.add(note["name"])
+            for document in documents:
+                self._append(RECORDS, {"kind": "document", "document": document.plain()})
+                self.documents.add(document.hash)
+            for name, note in notes.items():
+                self._append(RECORDS, {"kind": "note", "name": name, "note": note})
+                self.notes.add(name)
 
-    def write_checkpoint(self, content: Mapping[str, Any]) -> None:
-        """`content` has at least an id, a step and a time. What happened before it is on the disk before it is."""
+    def write_checkpoint(self, content: Plain) -> None:
+        """Write a checkpoint, with an id and a step. What happened before it is on the disk before it is."""
         with self._lock:
+            if content["id"] in self.labels:
+                return
             label = self._next_label(content["step"])
-            path = self._folder / f"checkpoint_{label}.json"
-            heads = {name: {"lines": chain.end.lines, "seal": chain.end.seal} for name, chain in self._chains.items()}
-            held, seal = self._seal(path.name, {**content, **heads, "rows": self._rows})
-            beside = path.with_name(path.name + SHA256)
-            replace_files(
-                {path: held, beside: checksum_line(path.name, held)}, [chain.file for chain in self._chains.values()]
-            )
+            name = f"checkpoint_{label}.json"
+            text = json.dumps(content)
+            if self._seals.encrypts:
+                text = json.dumps({"encrypted": self._seals.encrypt(f"{self._run}/{name}", text)})
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            mark = {"file": name, "label": label, "sha256": digest, "events": self._ends[EVENTS][0]}
+            self._append(RECORDS, {"kind": "checkpoint", **mark})
+            for file in self._files.values():
+                os.fsync(file.fileno())
+            replace_file(self._folder / f"{name}.sha256", _checksum_line(name, digest).encode())
+            replace_file(self._folder / name, text.encode())
             sync_folder(self._folder)
-            mark = {"kind": MARK, "time": content["time"], "label": label, "id": content["id"], "sealed": seal}
-            self._chains[EVENTS].append(mark)
-            self._seal_of[label] = seal
             self.labels[content["id"]] = label
+            self.tasks = set()
 
-    def write_result(self, checkpoint: str, content: Mapping[str, Any]) -> None:
-        """What a task that has ended since a checkpoint has brought. One that comes late opens its file again."""
+    def write_result(self, checkpoint: str, result: Plain) -> None:
+        """Record what a task has brought that has ended since a checkpoint."""
         with self._lock:
-            name = f"writes_{self.labels[checkpoint]}.jsonl"
-            if self._writes is None or self._writes[0] != name:
-                self._close_writes()
-                self._writes = name, self._open_chain(name, ChainEnd(seal=self._seal_of[self.labels[checkpoint]]))
-            self._writes[1].append(content)
-            self._ends[name] = self._writes[1].end
-            self.tasks.add(content["task"])
-
-    def write_progress(self, text: str) -> None:
-        """More of the page for people."""
-        with self._lock:
-            if self._page and text:
-                self._page.append(text.encode("utf-8", "replace"))
+            self._append(RECORDS, {"kind": "result", "checkpoint": checkpoint, **result})
+            self.tasks.add(result["task"])
 
     def close(self) -> None:
-        with self._lock:
-            files = [*(chain.file for chain in self._chains.values()), *([self._page] if self._page else [])]
-            sync_files([descriptor for file in files for descriptor in file.take_dirty()])
-            self._close_writes()
-            for file in files:
-                file.close()
+        with self._lock, ExitStack() as stack:
+            for file in self._files.values():
+                stack.enter_context(file)
+            for file in self._files.values():
+                os.fsync(file.fileno())
 
-    def _close_writes(self) -> None:
-        if self._writes:
-            self._writes[1].file.close()
-            self._writes = None
-
-    def _open_chain(self, name: str, start: ChainEnd = ChainEnd()) -> SealChain:  # noqa: B008  # it cannot be changed
-        end = self._ends.get(name, start)
-        return SealChain(self._folder / name, self._seals, f"{self._id}/{name}", end)
-
-    def _seal(self, name: str, content: Mapping[str, Any]) -> tuple[bytes, str]:
-        return seal_content(self._seals, f"{self._id}/{name}", content, levels=_LEVELS)
+    def _append(self, name: str, content: Mapping[str, Any]) -> None:
+        before, end = self._ends[name]
+        line, seal = seal_line(self._seals, before, content)
+        if self._files[name].write(line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._ends[name] = seal, end + len(line)
 
     def _next_label(self, step: int) -> str:
-        """The step, unless there was another way to it before."""
-        taken = self._seal_of.keys()
+        """Return the step, with a number if there was another way to it before."""
+        taken = set(self.labels.values())
         others = (f"{step}-{number}" for number in range(2, len(taken) + 3))
         return next(label for label in (str(step), *others) if label not in taken)
 
 
-def event_step(event: Mapping[str, Any]) -> str:
-    """What an event belongs to: the entry of its stage and everything under it have the same."""
-    under = event["parent"] if event["kind"] != "enter" else None
-    return f"{event['stage'] or 'run'}-{under or event['seq']}"
+def _call_key(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return row["run"], row.get("key"), row.get("time")
+
+
+# Files and folders
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that under its name there is what was before, or all of this."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def has_content(folder: Path) -> bool:
+    """Whether a journal was begun there; a crash may leave a folder with temporary files alone."""
+    return folder.is_dir() and any(path.suffix != TEMPORARY for path in folder.iterdir())
 
 
 def move_aside(folder: Path) -> Path:
-    """A folder that cannot be gone on with makes room for a new one."""
+    """Rename a folder that cannot be continued."""
     number = 1
     while (aside := folder.with_name(f"{folder.name}{_ASIDE}{number}")).exists():
         number += 1
@@ -575,137 +417,104 @@ def move_aside(folder: Path) -> Path:
 
 
 def folder_run(folder: Path) -> str:
-    """Whose folder it is, or was before it was set aside."""
+    """Return whose folder it is, or was before it was set aside."""
     return folder.name.partition(_ASIDE)[0]
 
 
-def replace_folder(folder: Path, new: Path) -> None:
-    """Another takes the place of a folder, and of what was set aside of it. One of the two is there at any time."""
-    if folder.exists():
-        move_aside(folder)
-    os.replace(new, folder)
-    sync_folder(folder.parent)
-    for path in _find_aside(folder):
+def delete_aside(folder: Path) -> None:
+    """Delete what was set aside of a folder."""
+    for path in folder.parent.glob(f"{folder.name}{_ASIDE}*"):
         shutil.rmtree(path)
 
 
 def delete_folder(folder: Path) -> None:
-    """With what was set aside of it."""
-    for path in (folder, *_find_aside(folder)):
-        if path.exists():
-            shutil.rmtree(path)
+    """Delete a folder with what was set aside of it."""
+    shutil.rmtree(folder, ignore_errors=not folder.exists())
+    delete_aside(folder)
 
 
-def _find_aside(folder: Path) -> list[Path]:
-    return list(folder.parent.glob(f"{folder.name}{_ASIDE}*"))
-
-
-def _list_labels(kept: JournalContents) -> list[str]:
-    return [label for label in kept.checkpoints if label not in kept.unlisted]
-
-
-def _repair_folder(folder: Path, kept: JournalContents) -> None:
-    """A crash may have left half of something; it is written again from the database."""
-    truncate_files({folder / name: end.length for name, end in kept.ends.items()})
-    for path in find_leftovers(folder):
-        path.unlink()
-    for label in kept.unlisted:
-        for name in (f"checkpoint_{label}.json", f"checkpoint_{label}.json{SHA256}", f"writes_{label}.jsonl"):
-            (folder / name).unlink(missing_ok=True)
-
-
-def _call_key(row: Mapping[str, Any]) -> tuple[object, ...]:
-    return row["run"], row.get("key"), row.get("time")
-
-
-# progress.md: what a run has found so far, for somebody who looks in after a crash. It only grows.
+# progress.md: what a run has found so far, for somebody who looks in after a crash
 
 QUOTES = 5  # of a sub-question
-SHOWN = 240  # characters of a quote
+MAX_QUOTE_CHARS = 240
 _MARKUP = re.compile(r"[\\`*_\[\]<>!|#]")
 
 
 class ProgressPage:
-    """Says each thing once: every method gives the text to be added."""
+    """Grows by what it does not say yet. Without a path nothing is written."""
 
-    def __init__(self, thread: str) -> None:
+    def __init__(self, path: Path | None, thread: str) -> None:
+        self._path = path
         self._thread = thread
+        self._text = path.read_text(encoding="utf-8", errors="replace") if path and path.exists() else ""
         self._questions: dict[str, str] = {}
-        self._planned = ""
         self._usd = 0.0
-        self._told: set[str] = set()
-        self._ending = ""
 
-    def format_opening(self, question: str, started: datetime) -> str:
-        return (
-            f"# {_escape_line(question)}\n\nBegun on {started:%Y-%m-%d at %H:%M %Z}."
+    def add_opening(self, run: Run) -> None:
+        self._add(
+            f"# {_escape_line(run.question)}\n\nBegun on {run.started:%Y-%m-%d at %H:%M %Z}."
             " This page grows as sub-questions are finished.\n"
-            "If the run was stopped, go on with: `openassay resume "
-            f"{self._thread}`, or, where only this folder is left,"
-            " with: `openassay resume --from FOLDER`\n"
+            f"If the run was stopped, go on with: `openassay resume {self._thread}`,"
+            " or, where only this folder is left, with: `openassay resume --from FOLDER`\n"
         )
 
-    def format_plan(self, plan: Mapping[str, Any] | None) -> str:
-        """A plan that was changed is told again."""
-        questions = {item["id"]: _escape_line(item["text"]) for item in (plan or {}).get("questions", ())}
-        text = "".join(f"- {id}: {asked}\n" for id, asked in questions.items())
-        if not questions or text == self._planned:
-            return ""
-        self._questions, self._planned = questions, text
-        return f"\n## Plan\n\n{text}"
+    def add_plan(self, plan: Mapping[str, Any] | None) -> None:
+        if questions := {item["id"]: _escape_line(item["text"]) for item in (plan or {}).get("questions", ())}:
+            self._questions = questions
+            self._add("\n## Plan\n\n" + "".join(f"- {id}: {question}\n" for id, question in questions.items()))
 
-    def has_news(self, tasks: Collection[str]) -> bool:
-        return not self._told.issuperset(tasks)
-
-    def format_findings(self, task: str, findings: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> str:
-        """A sub-question of a round was read."""
-        if task in self._told:
-            return ""
-        self._told.add(task)
+    def add_findings(self, task: str, findings: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> None:
+        """Say what a sub-question of a round has brought; `titles` of the documents of its best quotes."""
         id = str(findings[0]["question"]) if findings else task.rpartition(":")[2]
-        best = sorted(findings, key=lambda finding: -finding["relevance"])[:QUOTES]
-        lines = [_format_quote(finding["span"], titles) for finding in best] or ["Nothing that answers it was found.\n"]
+        quotes = [_format_quote(finding["span"], titles) for finding in best_findings(findings)]
+        lines = quotes or ["Nothing that answers it was found.\n"]
         more = f"- and {len(findings) - QUOTES} more\n" if len(findings) > QUOTES else ""
-        cost = f"\nCost so far: ${self._usd:.4f}\n"
-        return f"\n## {id}: {self._questions.get(id, 'finished')}\n\n{''.join(lines)}{more}{cost}"
+        section = f"\n## {id}: {self._questions.get(id, 'finished')}\n\n{''.join(lines)}{more}"
+        self._add(section, after=f"\nCost so far: ${self._usd:.4f}\n")
 
-    def format_event(self, kind: str, stage: str, data: Mapping[str, Any]) -> str:
-        match kind:
+    def add_event(self, event: Event) -> None:
+        data, stage = event.data, event.stage
+        match event.kind:
             case "notice":
-                return f"\n> Notice: {_escape_line(data.get('text', ''))}\n"
+                self._add(f"\n> Notice: {_escape_line(data.get('text', ''))}\n")
             case "error":
-                return f"\n> Error{f' ({stage})' if stage else ''}: {_escape_line(data.get('message', ''))}\n"
+                self._add(f"\n> Error{f' ({stage})' if stage else ''}: {_escape_line(data.get('message', ''))}\n")
             case "spend":
-                self._usd = float(data.get("total_usd", 0))
+                self._usd = float(str(data.get("total_usd", 0)))
             case "interrupt":
-                return f"\nA question is open. Answer it with: `openassay resume {self._thread}`\n"
-            case "run":
-                self._ending = self._describe_end(str(data.get("status")))
-        return ""
+                self._add(f"\nA question is open. Answer it with: `openassay resume {self._thread}`\n")
 
-    def format_ending(self) -> str:
-        """How it ended, which is told last: what tasks brought while it was being stopped is found after that."""
-        text, self._ending = self._ending, ""
-        return text
-
-    def _describe_end(self, status: str) -> str:
-        if status == "done":
+    def add_end(self, status: RunStatus) -> None:
+        if status is RunStatus.DONE:
             report = f"Read the report with: `openassay threads show {self._thread}`"
-            return f"\n## Finished\n\nCost: ${self._usd:.4f}. {report}\n"
-        if status in ("failed", "cancelled"):
-            return f"\nStopped ({status}). Go on with: `openassay resume {self._thread}`\n"
-        return ""
+            self._add(f"\n## Finished\n\nCost: ${self._usd:.4f}. {report}\n")
+        elif status in (RunStatus.FAILED, RunStatus.CANCELLED):
+            end = f"\nStopped ({status}). Go on with: `openassay resume {self._thread}`\n"
+            if not self._text.endswith(end):
+                self._append(end)
+
+    def _add(self, text: str, after: str = "") -> None:
+        if text not in self._text:
+            self._append(text + after)
+
+    def _append(self, text: str) -> None:
+        self._text += text
+        if self._path:
+            with self._path.open("ab") as file:
+                file.write(text.encode())
+
+
+def best_findings(findings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(findings, key=lambda finding: -finding["relevance"])[:QUOTES]
 
 
 def _format_quote(span: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     quote = span["quote"]
-    short = quote if len(quote) <= SHOWN else f"{quote[: SHOWN - 1]}…"
+    short = quote if len(quote) <= MAX_QUOTE_CHARS else f"{quote[: MAX_QUOTE_CHARS - 1]}…"
     return f"- “{_escape_line(short)}” ({_escape_line(titles.get(span['document'], span['document'][:12]))})\n"
 
 
 def _escape_line(text: object) -> str:
-    """On one line, and as it stands: text of pages is neither markup nor a command to a terminal."""
-    shown = " ".join(str(text).split())
-    if not shown.isprintable():
-        shown = "".join(character for character in shown if character.isprintable())
+    """Return a text on one line, and as it stands: what pages say is neither markup nor a command to a terminal."""
+    shown = "".join(character for character in " ".join(str(text).split()) if character.isprintable())
     return _MARKUP.sub(lambda found: f"\\{found[0]}", shown)

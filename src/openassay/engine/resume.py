@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
-from openassay.engine.recovery import read_run_records, restore_run
+from openassay.engine.recovery import read_restorable, restore_run
 from openassay.engine.runner import EVENT_POLL_SECONDS, Runner
 from openassay.engine.start import secret_notice
 from openassay.engine.thread_lock import ThreadLock
@@ -75,9 +75,9 @@ class RunResumer:
         journal = self._runner.journal
         if journal is None:
             raise UsageError("there is no database here to restore a run into")
-        found = await read_run_records(folder, journal.seals)
-        async with self._runner.lock_thread(found.run.thread):
-            run = await restore_run(found, journal.stores, self._runner.now())
+        found = await asyncio.to_thread(read_restorable, folder, journal.seals)
+        async with self._runner.lock_thread(found.rows.run.thread):
+            run = await restore_run(found, folder, journal.stores, self._runner.now())
             await journal.copy(run)
         return run
 

@@ -198,10 +198,8 @@ class Runner:
         event = await retry_storage(lambda: self.log.append(event))
         for watcher in self.watchers:
             watcher(event)
-        if self.journal:
-            await self.journal.record_event(event)
-            if trouble := self.journal.troubles.pop(run, None):
-                await self.add_notice(run, trouble)
+        if self.journal and (trouble := self.journal.troubles.pop(run, None)):
+            await self.add_notice(run, trouble)
         return event
 
     async def add_notice(self, run: str, text: str, stage: str = "") -> None:

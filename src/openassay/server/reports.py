@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from openassay.engine.artifacts import ArtifactOffer, CurrentArtifact, offer_artifacts, resolve_artifacts
+from openassay.engine.artifacts import CurrentArtifact, offer_artifacts, resolve_artifacts
 from openassay.errors import NotFoundError
 from openassay.export.report import Report
 from openassay.models.event import RunStatus
@@ -44,7 +44,7 @@ class ThreadArtifacts:
         self._thread = thread
 
     async def load_all(self) -> dict[str, CurrentArtifact]:
-        offers: list[ArtifactOffer] = []
+        offers: list[ArtifactDraft] = []
         updated = self._thread.updated
         try:
             report = redact_report(await self._service.engine.report(self._thread.id), self._service.redaction)
