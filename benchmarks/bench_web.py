@@ -24,10 +24,9 @@ from statistics import median
 from benchmarks.evaluation.measure import require_data_folder
 from benchmarks.evaluation.web_pages import load_truths, read_html
 from openassay.fetch.client import FetchClient
-from openassay.fetch.extractor_pool import ExtractorPool
+from openassay.fetch.extractor import ExtractorPool
 from openassay.fetch.formats import ContentFormat
-from openassay.fetch.robots import Robots
-from openassay.fetch.web_pages import PageFetcher, WebPages
+from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
 from openassay.protocols import PageResult
 from openassay.settings import HarvestSettings
 from openassay.storage.cache import LruCache

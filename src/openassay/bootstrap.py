@@ -46,7 +46,7 @@ from openassay.reasoning.base import Reasoner
 from openassay.reasoning.llm import LLMReasoner
 from openassay.reasoning.rules import RuleReasoner
 from openassay.search.http import ProviderClient
-from openassay.search.mcp_connection import McpConnectionPool
+from openassay.search.mcp import McpConnectionPool
 from openassay.search.ranking import IndexRanker
 from openassay.search.registry import SourceContext, build_source, check_names, choose_sources, source_names
 from openassay.settings import Settings
@@ -422,8 +422,7 @@ async def open_pages(settings: Settings, cache: Cache | None = None) -> AsyncIte
     """The web, as far as the guarded client lets anybody."""
     from openassay.fetch.browser import open_browser
     from openassay.fetch.client import FetchClient
-    from openassay.fetch.robots import Robots
-    from openassay.fetch.web_pages import PageFetcher, WebPages
+    from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
 
     options = settings.harvest
     async with FetchClient(options) as client, open_browser(options, client.connect) as render:

@@ -40,7 +40,7 @@ from openassay.context import ResearchContext, enter_step
 from openassay.errors import category_of
 from openassay.models.event import Status
 from openassay.models.plan import Clarity, Depth
-from openassay.nodes.analyse import SURE, analyse, limit_reason
+from openassay.nodes.analyse import SURE, analyse, consolidate, limit_reason
 from openassay.nodes.approve import (
     approve_claims,
     approve_harvest,
@@ -51,13 +51,10 @@ from openassay.nodes.approve import (
     can_publish,
     due_breakpoints,
 )
-from openassay.nodes.consolidate import consolidate
 from openassay.nodes.dispatch import dispatch
 from openassay.nodes.failures import RETRY, handle_harvest_failure, handle_read_failure, handle_search_failure
-from openassay.nodes.fuse import fuse
-from openassay.nodes.gate import gate, pending_questions, question
-from openassay.nodes.harvest import harvest, list_unread_passages, pages_to_skip, select
-from openassay.nodes.plan import plan
+from openassay.nodes.harvest import fuse, harvest, list_unread_passages, pages_to_skip, select
+from openassay.nodes.plan import gate, pending_questions, plan, question
 from openassay.nodes.publish import fallback, publish
 from openassay.nodes.read import read
 from openassay.nodes.review import count_revisions, review

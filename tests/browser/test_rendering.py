@@ -14,8 +14,7 @@ import pytest
 from openassay.errors import ConfigurationError, FetchError
 from openassay.fetch.browser import Render, find_chromium, open_browser
 from openassay.fetch.client import FetchClient
-from openassay.fetch.robots import Robots
-from openassay.fetch.web_pages import PageFetcher, WebPages
+from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
 from openassay.settings import HarvestSettings
 from openassay.testing import MemoryCache
 from tests.fakes.web import FakeWeb

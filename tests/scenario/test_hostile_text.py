@@ -14,7 +14,7 @@ from benchmarks.evaluation.hostile import (
     load_payloads,
     probe_addresses,
 )
-from openassay.fetch.quality import score
+from openassay.fetch.extractor import score
 from openassay.models.evidence import Document
 from openassay.settings import HarvestSettings
 from openassay.text.injection import find_instructions

@@ -11,7 +11,7 @@ from openassay.models.event import RunStatus
 from openassay.models.evidence import Hit
 from openassay.models.plan import Mode, Understanding
 from openassay.models.thread import ResearchOptions
-from openassay.nodes.gate import decide_mode, hit_coherence
+from openassay.nodes.plan import decide_mode, hit_coherence
 from openassay.testing import SingleReasonerFactory
 from tests.scenario.conftest import Lab
 from tests.scenario.material import LAKE, QUESTION

@@ -7,7 +7,7 @@ import pytest
 
 from openassay.errors import AddressPolicyError, FetchError
 from openassay.fetch.client import FetchClient
-from openassay.fetch.robots import Robots
+from openassay.fetch.web_pages import Robots
 from openassay.settings import HarvestSettings
 from tests.fakes.http_server import ServerConnection
 from tests.fakes.web import FakeWeb, WebVisit, build_reply, reset_connection, send_endless_body

@@ -14,7 +14,7 @@ from openassay.export.report import Report
 from openassay.models.thread import ResearchOptions
 from openassay.protocols import ConfidenceSource, Source
 from openassay.search import demo
-from openassay.search.demo import DemoCompany, DemoFindings, DemoSource, look_up
+from openassay.search.demo import DemoCompany, DemoSource, find_company
 from openassay.search.registry import source_names
 from openassay.settings import load
 from openassay.testing import FakeSource, MemoryDocuments
@@ -138,21 +138,24 @@ NAMES = {
 @pytest.mark.requirement("C-08")
 @pytest.mark.parametrize(("company", "name"), [(company, name) for company in NAMES for name in NAMES[company]])
 def test_a_company_is_found_under_its_usual_names(company: str, name: str) -> None:
-    assert look_up(name).company == company
+    found = find_company(name)
+    assert found
+    assert found.name == company
 
 
 @pytest.mark.requirement("C-08")
 @pytest.mark.parametrize("company", NAMES)
 async def test_findings_are_complete_and_their_sources_can_be_opened(company: str) -> None:
-    found = look_up(company)
+    found = find_company(company)
     store = MemoryDocuments()
     hits = await DemoSource(store).search(f"news about {company}", limit=10)
 
+    assert found
     assert found.recent_news
     assert found.stock_info
     assert found.key_developments
     assert found.confidence == 10
-    assert list(found.sources) == [hit.url for hit in hits]
+    assert [f"demo:{found.key}/{topic}" for topic in found.topics] == [hit.url for hit in hits]
     texts = "\n".join(document.text for document in store.stored.values())
     for line in (*found.recent_news, *found.stock_info, *found.key_developments):
         assert line in texts
@@ -178,18 +181,16 @@ async def test_confidence_follows_how_complete_the_findings_are(
     monkeypatch.setattr(demo, "load_companies", lambda: {"acme": acme})
     monkeypatch.setattr(demo, "load_aliases", lambda: {"acme": "Acme"})
 
-    found = look_up("ACME, Inc.")
+    source = DemoSource(MemoryDocuments())
 
-    assert found.confidence == confidence
-    assert list(found.sources) == [hit.url for hit in await DemoSource(MemoryDocuments()).search("Acme", limit=9)]
-    assert len(found.sources) == len(held)
+    assert source.confidence("ACME, Inc.") == confidence / 10
+    assert len(await source.search("Acme", limit=9)) == len(held)
 
 
 @pytest.mark.requirement("C-08")
 @pytest.mark.parametrize("name", ["Zorblax Industries", "", "Inc.", "Appl", "Pineapple", "the company"])
 async def test_an_unknown_company_has_no_findings_and_confidence_0(name: str) -> None:
-    assert look_up(name) == DemoFindings()
-    assert look_up(name).confidence == 0
+    assert DemoSource(MemoryDocuments()).confidence(name) is None
     assert await DemoSource(MemoryDocuments()).search(f"What about {name}?", limit=9) == []
 
 

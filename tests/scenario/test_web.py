@@ -14,7 +14,7 @@ from openassay.models.plan import QueryType
 from openassay.models.spend import Fee
 from openassay.models.thread import ResearchOptions
 from openassay.nodes.dispatch import list_queries, scope_to_sites
-from openassay.nodes.fuse import select_pages
+from openassay.nodes.harvest import select_pages
 from openassay.search.registry import SourceContext, check_names, choose_sources
 from openassay.settings import load
 from openassay.state import HarvestOutcome, State

@@ -23,10 +23,9 @@ from reportlab.pdfgen.canvas import Canvas
 from openassay.errors import ReadError
 from openassay.fetch.browser import BrowserPage, Render
 from openassay.fetch.client import FetchClient
-from openassay.fetch.extractor_pool import ExtractorPool
+from openassay.fetch.extractor import ExtractorPool
 from openassay.fetch.formats import ContentFormat
-from openassay.fetch.robots import Robots
-from openassay.fetch.web_pages import PageFetcher, WebPages
+from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
 from openassay.protocols import PageReader, PageResult
 from openassay.settings import HarvestSettings
 from openassay.testing import MemoryCache

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench_web import SLACK, from_memory, from_web
-from openassay.fetch.extractor_pool import ExtractorPool
+from openassay.fetch.extractor import ExtractorPool
 from openassay.settings import HarvestSettings
 
 PAGES, HOSTS = 40, 10
@@ -21,7 +21,7 @@ PAGES, HOSTS = 40, 10
 HARVESTER = """
 import asyncio
 from openassay.fetch.formats import ContentFormat
-from openassay.fetch.extractor_pool import ExtractorPool
+from openassay.fetch.extractor import ExtractorPool
 
 async def main() -> None:
     workshop = ExtractorPool(workers=2)

@@ -24,8 +24,7 @@ from benchmarks.evaluation.hostile import load_addresses as listed_vectors
 from openassay.errors import AddressPolicyError, FetchError
 from openassay.fetch.browser import BrowserProxy
 from openassay.fetch.client import FetchClient
-from openassay.fetch.robots import Robots
-from openassay.fetch.web_pages import PageFetcher, WebPages
+from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
 from openassay.protocols import PageResult
 from openassay.settings import HarvestSettings
 from openassay.testing import MemoryCache

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from openassay.engine.validation import OpenQuestion, validate_answer
 from openassay.errors import AnswerError, ConfigurationError
 from openassay.nodes.approve import check_breakpoints, is_condition_met, limit_pages, value_at_path
-from openassay.nodes.gate import ALL, CUSTOM, cancels_research, leaves_open
+from openassay.nodes.plan import ALL, CUSTOM, cancels_research, leaves_open
 from openassay.settings import Condition, load
 from openassay.state import PageRequest
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openassay.models.evidence import DocumentKind, Hit
-from openassay.nodes.fuse import rank_by_title_figures
+from openassay.nodes.harvest import rank_by_title_figures
 from openassay.search.ranking import K, fuse, hit_key
 from openassay.text.urls import canonicalize_url
 

@@ -20,7 +20,7 @@ from openassay.cli.dialogs import (
 )
 from openassay.engine.validation import OpenQuestion
 from openassay.models.plan import Depth, Plan, SearchQuery, SubQuestion, apply_edits, parse_edits
-from openassay.nodes.gate import ALL, CUSTOM
+from openassay.nodes.plan import ALL, CUSTOM
 
 TEXTS = ("How high are the tides?", "Why are they so high?", "Who measures them?", "What harm do they do?")
 PLACES = ("Height", "Height", "Measuring", "Harm")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openassay.fetch import quality
+from openassay.fetch.extractor import score
 from tests.growth import LINEAR, growth
 
 FIRST = "The harbour office measured tides of 14.5 metres at Saint John in 2020, and nobody has explained it so far."
@@ -52,7 +52,7 @@ NOTICES = {
 @pytest.mark.requirement("L-04")
 @pytest.mark.parametrize("name", NOTICES)
 def test_what_stands_in_for_content_scores_low(name: str) -> None:
-    assert quality.score(NOTICES[name]) < 0.3
+    assert score(NOTICES[name]) < 0.3
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_what_stands_in_for_content_scores_low(name: str) -> None:
     ],
 )
 def test_short_articles_score_high(text: str) -> None:
-    assert quality.score(text) > 0.3
+    assert score(text) > 0.3
 
 
 @pytest.mark.requirement("L-04")
 def test_no_true_body_of_a_real_page_scores_low(eval_data: Path) -> None:
     """One of 181 does, at .27: the calendar of a racing season, nine lines of dates and towns without a sentence."""
     truth = json.loads((eval_data / "extraction" / "ground-truth.json").read_text(encoding="utf-8"))
-    low = [name for name, page in truth.items() if quality.score(page["articleBody"]) < 0.3]
+    low = [name for name, page in truth.items() if score(page["articleBody"]) < 0.3]
     assert low in ([], ["cc03ddb5ef7d5f1fdb8a87f5e6dfd058a2a70acedf2551655a898dc5c18eb79e"])
 
 
 @pytest.mark.requirement("W-08")
 def test_a_page_of_one_endless_line_takes_no_longer_than_any_other() -> None:
-    assert quality.score("word and more " * 140_000) < 0.3
-    assert growth(lambda size: quality.score("word and more " * size), 35_000) < LINEAR  # it was hours
+    assert score("word and more " * 140_000) < 0.3
+    assert growth(lambda size: score("word and more " * size), 35_000) < LINEAR  # it was hours

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openassay.fetch.extractor import score
 from openassay.fetch.formats import reflow
-from openassay.fetch.quality import score
 from openassay.text.words import clean_text
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)

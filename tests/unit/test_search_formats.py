@@ -77,8 +77,8 @@ plain_source = cache(source)  # with no settings of its own, for tests that only
 
 
 def params(kind: type[ApiSource], query: str = QUESTION, **inquiry: Any) -> Mapping[str, str | int]:
-    asked: Mapping[str, str | int] = plain_source(kind).build_request(SearchRequest(query=query, **inquiry)).params
-    return asked
+    asked = plain_source(kind).build_request(SearchRequest(query=query, **inquiry)).params
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 # Semantic Scholar

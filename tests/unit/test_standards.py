@@ -3,7 +3,7 @@
 import pytest
 
 from openassay.models.report import Critique, Issue
-from openassay.nodes.standards import (
+from openassay.nodes.review import (
     DISCLAIMERS,
     MAX_SCORE,
     StandardFailure,

@@ -33,7 +33,7 @@ from openassay.models.event import AT_WORK, RunStatus
 from openassay.models.plan import Mode, Plan
 from openassay.models.thread import AnswerOrigin, Decision, ResearchOptions, Review, Run
 from openassay.nodes.dispatch import available_types
-from openassay.nodes.gate import pending_questions
+from openassay.nodes.plan import pending_questions
 from openassay.protocols import ChooseSources, Source
 from openassay.state import State, load_plan
 

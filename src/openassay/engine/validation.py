@@ -15,7 +15,7 @@ from openassay.errors import AnswerError, QuestionError
 from openassay.models.base import Record
 from openassay.models.plan import LONGEST, Mode, Plan, apply_edits, clean_line, parse_edits, replace_plan
 from openassay.models.thread import Decision, OnTimeout, ResearchOptions, Review, Run
-from openassay.nodes.gate import ALL, CUSTOM, NOBODY
+from openassay.nodes.plan import ALL, CUSTOM, NOBODY
 from openassay.settings import Settings
 from openassay.text.urls import parse_url, registrable_domain
 from openassay.text.words import fold, is_readable

@@ -12,26 +12,21 @@ from hashlib import sha256
 from pathlib import Path
 
 from openassay.errors import PathError, ReadError
-from openassay.fetch import docx, html, pdf, text
-from openassay.fetch.formats import MEDIA_TYPES, ContentFormat, Extraction, detect_format
+from openassay.fetch import html, pdf, text
+from openassay.fetch.formats import FORMATS_BY_SUFFIX, MEDIA_TYPES, ContentFormat, Extraction, detect_format
 from openassay.models.evidence import Document
 from openassay.text.words import clean_text
 
 _MAX_BYTES = 50_000_000
 
-_READERS: dict[str, Callable[[Path], Extraction]] = {
-    ".md": lambda path: text.extract_markdown(path.read_bytes()),
-    ".markdown": lambda path: text.extract_markdown(path.read_bytes()),
-    ".txt": lambda path: text.extract_plain(path.read_bytes()),
-    ".html": lambda path: html.extract(path.read_bytes(), path.as_uri()),
-    ".htm": lambda path: html.extract(path.read_bytes(), path.as_uri()),
-    ".csv": lambda path: text.extract_csv(path.read_bytes()),
-    ".pdf": pdf.extract,
-    ".docx": docx.extract,
-}
-
-SUFFIXES = frozenset(_READERS)
+SUFFIXES = frozenset(FORMATS_BY_SUFFIX)
 _SUFFIX_LIST = ", ".join(sorted(SUFFIXES))
+_READERS: dict[ContentFormat, Callable[[bytes], Extraction]] = {
+    ContentFormat.MARKDOWN: text.extract_markdown,
+    ContentFormat.PLAIN: text.extract_plain,
+    ContentFormat.CSV: text.extract_csv,
+    ContentFormat.DOCX: text.extract_docx,
+}
 
 
 class LocalFileReader:
@@ -61,8 +56,7 @@ class LocalFileReader:
                 raise ReadError(f"too large ({size:,.0f} MB; the limit is {limit:,.0f} MB)", help="Split the file.")
             if not os.access(real, os.R_OK):
                 raise PermissionError(None, "Permission denied")
-            suffix = path.suffix.lower()
-            found = pdf.extract(real, seconds=self._pdf_seconds) if suffix == ".pdf" else _READERS[suffix](real)
+            found = self._extract(real, FORMATS_BY_SUFFIX[path.suffix.lower()])
             if not found.text:
                 raise ReadError("holds no text", help="Leave it out, or put text into it.")
             name = " ".join(clean_text(path.stem).replace("_", " ").replace("-", " ").split())
@@ -93,19 +87,17 @@ class LocalFileReader:
                     reason = "a link that leads nowhere"
             raise ReadError(f"{path.name}: {reason}", help=help, path=str(path)) from error
 
+    def _extract(self, path: Path, format: ContentFormat) -> Extraction:
+        if format is ContentFormat.PDF:
+            return pdf.extract(path, seconds=self._pdf_seconds)
+        data = path.read_bytes()
+        return html.extract(data, path.as_uri()) if format is ContentFormat.HTML else _READERS[format](data)
+
 
 # Uploads --------------------------------------------------------------------------------------------------
 
 MAX_NAME_LENGTH = 120  # characters
 _MAX_NAME_BYTES = 200  # of a name on a disk; disks take 255
-_SUFFIXES_BY_FORMAT: dict[ContentFormat, tuple[str, ...]] = {
-    ContentFormat.HTML: (".html", ".htm"),
-    ContentFormat.PLAIN: (".txt",),
-    ContentFormat.MARKDOWN: (".md", ".markdown"),
-    ContentFormat.CSV: (".csv",),
-    ContentFormat.PDF: (".pdf",),
-    ContentFormat.DOCX: (".docx",),
-}
 _MEDIA_TYPE_BY_FORMAT = {kind: media for media, kind in reversed(MEDIA_TYPES.items())}
 
 
@@ -115,7 +107,7 @@ def identify_upload(name: str, body: bytes) -> tuple[str, str]:
     Raises ReadError, with the reason, for what cannot be read."""
     name = clean_file_name(name)
     suffix = Path(name).suffix.lower()
-    expected = next((kind for kind, suffixes in _SUFFIXES_BY_FORMAT.items() if suffix in suffixes), None)
+    expected = FORMATS_BY_SUFFIX.get(suffix)
     try:
         found = detect_format(_MEDIA_TYPE_BY_FORMAT[expected] if expected else "", name, body)
     except ReadError as error:
@@ -123,8 +115,9 @@ def identify_upload(name: str, body: bytes) -> tuple[str, str]:
             message = f"{name}: has the suffix {suffix} but is not a {expected.upper()}"
             raise ReadError(message, help=error.help) from error
         raise ReadError(f"{name}: not a kind of file OpenAssay reads", help=f"It reads {_SUFFIX_LIST}.") from error
-    suffixes = _SUFFIXES_BY_FORMAT[found]
-    return name if suffix in suffixes else name + suffixes[0], _MEDIA_TYPE_BY_FORMAT[found]
+    if expected is not found:
+        name += next(usual for usual, kind in FORMATS_BY_SUFFIX.items() if kind is found)
+    return name, _MEDIA_TYPE_BY_FORMAT[found]
 
 
 def clean_file_name(name: str) -> str:

@@ -65,15 +65,15 @@ _MARKUP = frozenset({"application/xml", "text/xml"})  # XHTML, or a feed
 # What is fetched at all: a DOCX may arrive as an archive, and XHTML as XML.
 ACCEPTED = frozenset({*MEDIA_TYPES, *(UNDECIDED - {""}), *_MARKUP, "application/zip"})
 
-_SUFFIXES = {
+FORMATS_BY_SUFFIX = {
     ".txt": ContentFormat.PLAIN,
     ".md": ContentFormat.MARKDOWN,
     ".markdown": ContentFormat.MARKDOWN,
     ".csv": ContentFormat.CSV,
     ".pdf": ContentFormat.PDF,
     ".docx": ContentFormat.DOCX,
-    ".htm": ContentFormat.HTML,
     ".html": ContentFormat.HTML,
+    ".htm": ContentFormat.HTML,
 }
 
 _HTML_START = re.compile(
@@ -104,7 +104,7 @@ def detect_format(media_type: str, url: str, body: bytes) -> ContentFormat:
         raise ReadError(f"served as {declared.upper()}, but it is not one", help="Open it in a browser.")
     if declared is ContentFormat.PLAIN or media_type in UNDECIDED:
         path = urlsplit(url).path.lower()
-        found = next((kind for suffix, kind in _SUFFIXES.items() if path.endswith(suffix)), declared)
+        found = next((kind for suffix, kind in FORMATS_BY_SUFFIX.items() if path.endswith(suffix)), declared)
         if found in (ContentFormat.PLAIN, ContentFormat.MARKDOWN, ContentFormat.CSV):
             return found
         if declared is None:

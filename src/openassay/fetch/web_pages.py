@@ -2,27 +2,30 @@
 
 import asyncio
 import re
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
 from hashlib import sha256
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from openassay.errors import AddressPolicyError, FetchError, ReadError
 from openassay.fetch.browser import Render
-from openassay.fetch.client import FetchClient, FetchResponse, HostLimiter
-from openassay.fetch.extractor_pool import ExtractorPool, PageContent
+from openassay.fetch.client import FetchClient, FetchResponse, HostLimiter, RedirectError
+from openassay.fetch.extractor import ExtractorPool, PageContent
 from openassay.fetch.formats import ACCEPTED, ContentFormat, detect_format
-from openassay.fetch.robots import Robots
+from openassay.fetch.guard import FetchAddress
 from openassay.models.base import Record
 from openassay.models.evidence import Document, DocumentKind
 from openassay.protocols import Cache, PageResult
 from openassay.settings import HarvestSettings
+
+if TYPE_CHECKING:
+    from protego import Protego
 
 # Freshness, as RFC 9111 has it for a cache of one user -------------------------------------------------
 
@@ -146,6 +149,100 @@ class PageCache:
         return "page:" + sha256(f"{self._terms} {url}".encode()).hexdigest()
 
 
+# The robots.txt of sites (RFC 9309), remembered for a day ------------------------------------------------
+
+_ROBOTS_BYTES = 500 * 1024
+_ROBOTS_SECONDS = 10.0
+_MAX_REDIRECTS = 5
+_RULES_SECONDS = 24 * 3600.0  # for which rules are remembered
+_NO_RULES_SECONDS = 600.0
+_MAX_SITES = 500  # remembered; a large robots.txt takes about 1 MB once parsed
+_MAX_FETCHES = 32  # at once, however many runs have found pages on other sites
+
+
+class _SiteRules(NamedTuple):
+    """The rules of one site. Without `parsed` everything is allowed, or, where there is a `failure`, nothing."""
+
+    parsed: "Protego | None" = None
+    failure: str = ""
+
+
+class _RulesEntry(NamedTuple):
+    task: asyncio.Task[_SiteRules]
+    started: float
+
+
+class Robots:
+    """Applies the rules for the first word of `user_agent`. Concurrent callers for one site share one fetch."""
+
+    def __init__(self, client: FetchClient, user_agent: str, *, clock: Callable[[], float] = monotonic) -> None:
+        self._client = client
+        self._name = (user_agent.split("/")[0].split() or ["*"])[0]
+        self._clock = clock
+        self._sites: OrderedDict[str, _RulesEntry] = OrderedDict()
+        self._fetches = asyncio.Semaphore(_MAX_FETCHES)
+
+    async def check(self, url: str) -> None:
+        """Raise AddressPolicyError where the site disallows the page, FetchError where its rules cannot be read."""
+        address = self._client.check(url)
+        if address.target.partition("?")[0] == "/robots.txt":
+            return
+        rules = await self._get_rules(address)
+        if rules.failure:
+            help = "A site whose rules cannot be read is not crawled."
+            reason = f"robots.txt could not be read: {rules.failure}"
+            raise FetchError(reason, help=help, retryable=True, url=address.url)
+        if rules.parsed is not None and not rules.parsed.can_fetch(address.url, self._name):
+            raise AddressPolicyError("disallows crawlers", help="The site's robots.txt says so.", url=address.url)
+
+    async def crawl_delay(self, url: str) -> float:
+        """Return the seconds that the site wants between two requests."""
+        rules = await self._get_rules(self._client.check(url))
+        return (rules.parsed.crawl_delay(self._name) if rules.parsed is not None else None) or 0.0
+
+    async def aclose(self) -> None:
+        tasks = [entry.task for entry in self._sites.values()]
+        self._sites.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _get_rules(self, address: FetchAddress) -> _SiteRules:
+        entry = self._sites.get(address.origin)
+        if entry is not None and entry.task.done():
+            task = entry.task
+            failed = task.cancelled() or task.exception() is not None or bool(task.result().failure)
+            if self._clock() - entry.started > (_NO_RULES_SECONDS if failed else _RULES_SECONDS):
+                entry = None
+        if entry is None:
+            entry = _RulesEntry(asyncio.create_task(self._fetch_rules(address.origin)), self._clock())
+            self._sites[address.origin] = entry
+        self._sites.move_to_end(address.origin)
+        while len(self._sites) > _MAX_SITES:
+            self._sites.popitem(last=False)
+        return await asyncio.shield(entry.task)  # a caller that gives up does not cancel it for the others
+
+    async def _fetch_rules(self, origin: str) -> _SiteRules:
+        try:
+            async with self._fetches:
+                response = await self._client.get(
+                    f"{origin}/robots.txt",
+                    max_bytes=_ROBOTS_BYTES,
+                    seconds=_ROBOTS_SECONDS,
+                    redirects=_MAX_REDIRECTS,
+                    clip=True,
+                )
+        except RedirectError:
+            return _SiteRules()  # as if there were none, says the RFC
+        except FetchError as error:
+            status = error.context.get("status")
+            has_none = isinstance(status, int) and 300 <= status < 500
+            return _SiteRules(failure="" if has_none else f"it {error.message}")
+        from protego import Protego
+
+        return _SiteRules(await asyncio.to_thread(Protego.parse, response.body.decode("utf-8-sig", "replace")))
+
+
 # Fetching a page -----------------------------------------------------------------------------------------
 
 _MAX_HOSTS = 5  # that a page may redirect through
@@ -173,13 +270,11 @@ class PageFetcher:
 
     The client and the robots are closed by their owner."""
 
-    def __init__(
-        self, settings: HarvestSettings, *, client: FetchClient, robots: Robots, limiter: HostLimiter | None = None
-    ) -> None:
+    def __init__(self, settings: HarvestSettings, *, client: FetchClient, robots: Robots) -> None:
         self._settings = settings
         self._client = client
         self._robots = robots
-        self._limiter = limiter or HostLimiter(
+        self._limiter = HostLimiter(
             at_once=settings.at_once,
             at_once_per_host=settings.at_once_per_host,
             host_pause=_PAUSE_MARGIN * settings.host_pause,
@@ -260,17 +355,6 @@ _QUICK_REFRESH = 1  # seconds; a page that redirects as fast as that has no cont
 _STUB_LENGTH = 1_000  # characters of a page that says no more than where it has moved
 
 
-@dataclass(frozen=True, slots=True)
-class PageOutcome:
-    """What became of a page: as `protocols.PageResult`, but shared by all callers."""
-
-    document: Document | None = None
-    reason: str = ""
-    cached: bool = False
-    again: bool = False
-    seconds: float = 0.0
-
-
 class WebPages:
     """A `protocols.Pages`. Callers that want the same page share its reading, which is cancelled when all give up.
 
@@ -308,9 +392,9 @@ class WebPages:
         if shared is None or shared.abandoned:
             shared = self._tasks[url] = _PageTask(asyncio.create_task(self._read_with_cache(url)))
             shared.task.add_done_callback(partial(self._forget_task, url))
-        outcome = await shared.wait()
-        document = outcome.document and outcome.document.model_copy(update={"kind": kind})
-        return PageResult(address, document, outcome.reason, outcome.cached, outcome.again, outcome.seconds)
+        result = await shared.wait()
+        document = result.document and result.document.model_copy(update={"kind": kind})
+        return result._replace(address=address, document=document)
 
     async def close(self) -> None:
         tasks = [shared.task for shared in self._tasks.values()]
@@ -320,27 +404,27 @@ class WebPages:
         if self._owns_pool:
             await self._pool.close()
 
-    def _forget_task(self, url: str, task: asyncio.Task[PageOutcome]) -> None:
+    def _forget_task(self, url: str, task: asyncio.Task[PageResult]) -> None:
         if (shared := self._tasks.get(url)) is not None and shared.task is task:
             del self._tasks[url]
 
-    async def _read_with_cache(self, url: str) -> PageOutcome:
+    async def _read_with_cache(self, url: str) -> PageResult:
         stored = await self._cache.find(url)
         if stored is not None and stored.until > self._now():
-            return PageOutcome(stored.document, stored.reason, cached=True)
+            return PageResult(url, stored.document, stored.reason, cached=True)
         self._pool.warm_up()  # it starts while the page is fetched
         try:
             found = await self._fetch_document(url, stored)
         except AddressPolicyError as error:  # other settings may allow it: not remembered
-            return PageOutcome(reason=error.message)
+            return PageResult(url, reason=error.message)
         except ReadError as error:
             if not error.retryable:
                 await self._cache.store_failure(url, error.message, self._now())
-            return PageOutcome(reason=error.message, again=error.retryable)
+            return PageResult(url, reason=error.message, again=error.retryable)
         await self._cache.store(url, found.document, found.place, found.fresh, self._now())
-        return PageOutcome(found.document, cached=found.confirmed, seconds=found.seconds)
+        return PageResult(url, found.document, cached=found.confirmed, seconds=found.seconds)
 
-    async def _fetch_document(self, url: str, stored: PageCacheEntry | None, *, hops: int = 1) -> "_PageResult":
+    async def _fetch_document(self, url: str, stored: PageCacheEntry | None, *, hops: int = 1) -> "_FoundPage":
         """Fetch and extract a page; raises ReadError with the reason why there is no document."""
         known = stored.document if stored else None
         async with self._fetcher.fetch(url, stored.freshness.validators if stored and known else {}) as fetch:
@@ -353,7 +437,7 @@ class WebPages:
             if response.status == 304 and stored and known and response.url == stored.place:
                 etag, modified = fresh.etag or stored.etag, fresh.modified or stored.modified
                 confirmed = Freshness(fresh.seconds, etag, modified)
-                return _PageResult(known, stored.place, confirmed, fetch.took, confirmed=True)
+                return _FoundPage(known, stored.place, confirmed, fetch.took, confirmed=True)
             content = await self._extract(response, fetch.seconds_left) if response.status != 304 else None
         finally:
             self._waiting.release()
@@ -375,7 +459,7 @@ class WebPages:
                 page.html, format=ContentFormat.HTML, url=response.url, charset="utf-8", seconds=fetch.seconds_left
             )
             fresh = Freshness(fresh.seconds)  # the response's validators say nothing about what the browser showed
-        return _PageResult(self._to_document(content, response.url), response.url, fresh, fetch.took)
+        return _FoundPage(self._to_document(content, response.url), response.url, fresh, fetch.took)
 
     async def _extract(self, response: FetchResponse, seconds: float) -> PageContent:
         if response.status not in (200, 203):
@@ -415,7 +499,7 @@ class WebPages:
         )
 
 
-class _PageResult(NamedTuple):
+class _FoundPage(NamedTuple):
     document: Document
     place: str
     fresh: Freshness
@@ -426,12 +510,12 @@ class _PageResult(NamedTuple):
 class _PageTask:
     """A reading that several callers wait for; abandoned when all of them gave up."""
 
-    def __init__(self, task: asyncio.Task[PageOutcome]) -> None:
+    def __init__(self, task: asyncio.Task[PageResult]) -> None:
         self.task = task
         self.abandoned = False
         self._waiting = 0
 
-    async def wait(self) -> PageOutcome:
+    async def wait(self) -> PageResult:
         self._waiting += 1
         try:
             return await asyncio.shield(self.task)

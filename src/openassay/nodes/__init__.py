@@ -1,7 +1,12 @@
-"""The nodes of the graph, each in a file of its name, in the order of the pipeline:
+"""The nodes of the graph, in the files of those they are read with:
 
-understand clarify gate question plan approve dispatch search fuse harvest select read consolidate analyse verify
-write review publish fallback; and withdraw, which takes sources out of a report
+understand   clarify, understand          verify     verify
+plan         gate, question, plan         approve    approve_plan, approve_harvest and the other breakpoints
+dispatch     dispatch                     write      write
+search       search                       review     review
+harvest      fuse, harvest, select        publish    publish, fallback
+read         read                         withdraw   withdraw, which takes sources out of a report
+analyse      consolidate, analyse
 
-What several nodes share stands beside them: preferences, failures, report and standards.
+What several nodes share stands beside them: preferences, failures and report.
 """

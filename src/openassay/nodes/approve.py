@@ -16,9 +16,8 @@ from openassay.context import ResearchContext
 from openassay.errors import ConfigurationError
 from openassay.llm.prices import STEPS
 from openassay.models.thread import Decision
-from openassay.nodes.fuse import documents_only_from
-from openassay.nodes.gate import ask_person, is_cut_short
-from openassay.nodes.harvest import list_unread_passages, pages_to_skip
+from openassay.nodes.harvest import documents_only_from, list_unread_passages, pages_to_skip
+from openassay.nodes.plan import ask_person, is_cut_short
 from openassay.nodes.publish import apply_edits
 from openassay.settings import BreakpointPlace, Condition, Operator, Settings
 from openassay.state import (

@@ -11,7 +11,7 @@ from openassay.models.evidence import Claim, Verdict
 from openassay.models.report import Basis, ReportData, ReportStatus, Section, Sentence, SourceCard
 from openassay.nodes.read import load_documents
 from openassay.nodes.report import build_card, build_sections, compose_report, list_open_questions
-from openassay.nodes.standards import reader_notes
+from openassay.nodes.review import reader_notes
 from openassay.nodes.write import needs_more_research
 from openassay.reasoning.base import Draft, DraftSection, DraftSentence
 from openassay.state import (

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from openassay.context import ResearchContext
-from openassay.models.evidence import ANSWERED, Claim, Disagreement, Document, Mark, QuoteSpan, Verdict
-from openassay.models.plan import Plan, QueryType
+from openassay.models.evidence import ANSWERED, Claim, Disagreement, Document, Mark, Verdict
+from openassay.models.plan import Plan, QueryType, SubQuestion
 from openassay.models.report import (
     Coverage,
     Dispute,
@@ -28,10 +28,11 @@ from openassay.models.report import (
     ShortAnswer,
     SourceCard,
 )
+from openassay.models.spend import Spend
 from openassay.nodes.dispatch import available_types, list_queries
 from openassay.nodes.harvest import failure_notices
 from openassay.nodes.read import load_documents
-from openassay.reasoning.base import Draft, DraftAnswer
+from openassay.reasoning.base import Draft, DraftAnswer, DraftSentence
 from openassay.state import (
     NumberedSource,
     Plain,
@@ -86,15 +87,7 @@ async def compose_report(
     score = critique.score if critique else 0.0
     coverage = compute_coverage(claims, state["statements"])
     spend, steps = await context.account.get_spend(), await context.tally()
-    notices = [*state["notices"].values(), *list_considerations(state, plan, context), *failure_notices(state)]
-    if embedded := steps.get("embedded", 0):
-        notices.append(
-            f"{embedded} of {sum(steps.values())} reasoning steps were done by the embedded reasoner because the model "
-            "failed, refused or the budget was spent; the run log says which and why."
-        )
-    if spend.unconfirmed_usd:
-        usd = f"${spend.unconfirmed_usd:.4f}"
-        notices.append(f"{usd} of the spend could not be confirmed and is booked at its worst case.")
+    cancelled = status is ReportStatus.CANCELLED
     finished = context.now()
     title = edits.get("title") or (draft.title if draft else "") or load_question(state)  # a person's own words first
     report = ReportData(
@@ -109,28 +102,13 @@ async def compose_report(
         figures=build_key_figures(draft, by_id, ids) if draft else (),
         disputes=build_disputes(disagreements, by_id, cards),
         not_found=list_gaps(state),
-        claims=tuple(
-            ReportClaim(
-                id=claim.id,
-                text=claim.text,
-                verdict=claim.verdict,
-                confidence=claim.confidence,
-                mark=claim.mark,
-                spans=_build_spans(claim.spans, ids),
-                against=_build_spans(claim.against, ids),
-                reasons=claim.reasons,
-                questions=claim.questions,
-                disputed_by=claim.disputed_by,
-                superseded_by=claim.superseded_by,
-            )
-            for claim in claims
-        ),
+        claims=tuple(_build_claim(claim, ids) for claim in claims),
         sources=tuple(cards),
         coverage=coverage,
         hallucination_score=round(1 - coverage.checked / coverage.total, 4) if coverage.total else 0.0,
         review=critique,
         issues=tuple(load_issues(state)),
-        notices=tuple(notices) if status is not ReportStatus.CANCELLED else (),
+        notices=() if cancelled else tuple(_list_notices(state, plan, spend, steps, context)),
         spend=spend,
         metadata=Metadata(
             iterations=state["iteration"],
@@ -157,8 +135,26 @@ async def compose_report(
     return mask_unverified_text(report)
 
 
-def _build_spans(spans: Iterable[QuoteSpan], ids: Mapping[str, str]) -> tuple[ReportSpan, ...]:
-    return tuple(ReportSpan(source=ids[span.document], **span.model_dump()) for span in spans)
+def _build_claim(claim: Claim, ids: Mapping[str, str]) -> ReportClaim:
+    spans, against = (
+        tuple(ReportSpan(source=ids[span.document], **span.model_dump()) for span in found)
+        for found in (claim.spans, claim.against)
+    )
+    fields = claim.model_dump(exclude={"spans", "against", "relevance"})
+    return ReportClaim(spans=spans, against=against, **fields)
+
+
+def _list_notices(
+    state: State, plan: Plan | None, spend: Spend, steps: Mapping[str, int], context: ResearchContext
+) -> Iterator[str]:
+    yield from (*state["notices"].values(), *list_considerations(state, plan, context), *failure_notices(state))
+    if embedded := steps.get("embedded", 0):
+        yield (
+            f"{embedded} of {sum(steps.values())} reasoning steps were done by the embedded reasoner because the model "
+            "failed, refused or the budget was spent; the run log says which and why."
+        )
+    if spend.unconfirmed_usd:
+        yield f"${spend.unconfirmed_usd:.4f} of the spend could not be confirmed and is booked at its worst case."
 
 
 def _add_query_status(plan: Plan, state: State, types: Collection[QueryType]) -> Plan:
@@ -197,25 +193,24 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
     """Add citations and marks to every statement of fact in a draft."""
     by_id = {claim.id: claim for claim in claims}
     ids = {source["document"]: source["id"] for source in sources}
-    sections = []
-    for section in draft.sections:
-        sentences = []
-        for drafted in section.sentences:
-            bound = [by_id[name] for name in drafted.claims]
-            cited = dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)
-            marks = [claim.mark for claim in bound if claim.mark] or [Mark.SINGLE]
-            sentences.append(
-                Sentence(
-                    text=drafted.text,
-                    kind="fact" if bound else "frame",
-                    opens=drafted.opens,
-                    claims=drafted.claims,
-                    citations=tuple(cited)[:MAX_CITATIONS],
-                    mark=min(marks, key=SURENESS.index) if bound else None,
-                )
-            )
-        sections.append(Section(title=section.title, role=section.role, sentences=tuple(sentences)))
-    return tuple(sections)
+
+    def build_sentence(drafted: DraftSentence) -> Sentence:
+        bound = [by_id[name] for name in drafted.claims]
+        cited = dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)
+        marks = [claim.mark for claim in bound if claim.mark] or [Mark.SINGLE]
+        return Sentence(
+            text=drafted.text,
+            kind="fact" if bound else "frame",
+            opens=drafted.opens,
+            claims=drafted.claims,
+            citations=tuple(cited)[:MAX_CITATIONS],
+            mark=min(marks, key=SURENESS.index) if bound else None,
+        )
+
+    return tuple(
+        Section(title=section.title, role=section.role, sentences=tuple(map(build_sentence, section.sentences)))
+        for section in draft.sections
+    )
 
 
 async def _build_cards(state: State, claims: Sequence[Claim], context: ResearchContext) -> list[SourceCard]:
@@ -271,17 +266,18 @@ MIN_BACKING = 2  # independent sources behind an answer that others contradict
 
 def select_answers(answers: Sequence[DraftAnswer], claims: Mapping[str, Claim]) -> tuple[DraftAnswer, ...]:
     """Keep the answers whose words stand in a span of every claim they name; all such claims are supported."""
-    selected = []
-    for answer in answers:
-        bound = [claims[name] for name in answer.claims if name in claims]
-        if not bound or len(bound) < len(answer.claims) or len(answer.text.split()) > MAX_ANSWER_WORDS:
-            continue
-        if all(
-            claim.verdict is Verdict.SUPPORTED and any(find_quote(answer.text, span.quote) for span in claim.spans)
-            for claim in bound
-        ):
-            selected.append(answer)
-    return tuple(selected)
+
+    def stands_in(text: str, claim: Claim | None) -> bool:
+        if claim is None or claim.verdict is not Verdict.SUPPORTED:
+            return False
+        return any(find_quote(text, span.quote) for span in claim.spans)
+
+    return tuple(
+        answer
+        for answer in answers
+        if answer.claims and len(answer.text.split()) <= MAX_ANSWER_WORDS
+        if all(stands_in(answer.text, claims.get(name)) for name in answer.claims)
+    )
 
 
 def build_answers(
@@ -331,14 +327,13 @@ def list_considerations(state: State, plan: Plan | None, context: ResearchContex
         lines += [line.rstrip(".") for line in plan.reasoning if plan.edited and line.startswith("You ")]
         # Preferences that decided where nothing else did; the others stand in the plan.
         known, options = context.options.preferences, context.options
-        if known.style and not (options.style or plan.style):
-            lines.append(f"remembered: {known.style} style")
-        if known.words and not (options.words or plan.words):
-            lines.append(f"remembered: {known.words} words")
-        if known.avoid:
-            lines.append(f"remembered: avoid {', '.join(known.avoid)}")
-        if known.prefer:
-            lines.append(f"remembered: prefer {', '.join(known.prefer)}")
+        remembered = {
+            f"{known.style} style": known.style and not (options.style or plan.style),
+            f"{known.words} words": known.words and not (options.words or plan.words),
+            f"avoid {', '.join(known.avoid)}": known.avoid,
+            f"prefer {', '.join(known.prefer)}": known.prefer,
+        }
+        lines += [f"remembered: {line}" for line, decided in remembered.items() if decided]
     edits = load_edits(state)
     lines += [f"you left out the section “{title}”" for title in edits.get("drop", ())]
     if edits.get("title"):
@@ -362,25 +357,25 @@ def list_open_questions(state: State) -> tuple[str, ...]:
         own = [claim for claim in claims if question.id in claim.questions]
         wanting = analysis is not None and question.text in analysis.unanswered
         if wanting or state["coverage"].get(question.id, 1.0) < ANSWERED:
-            # Only claims that are well supported, to the point, and have the kind of answer, the names and the years
-            # that are asked for.
-            names = [distinctive_stems(name) for name in find_question_names(question.text)]
-            kinds, years = answer_kinds(question.text), find_year_range(question.in_context)
-            answering = []
-            for claim in own:
-                known = {stem for text in (claim.text, *(span.quote for span in claim.spans)) for stem in stems(text)}
-                if (
-                    (claim.mark is Mark.CORROBORATED or claim.confidence >= SURE_CLAIM)
-                    and claim.relevance >= TO_THE_POINT
-                    and all(has_answer_kind(kind, claim.text) for kind in kinds)
-                    and all(has_name(name, known) for name in names)
-                    and (years is None or years.overlaps(find_years(claim.text)))
-                ):
-                    answering.append(claim)
-            own = answering
+            own = [claim for claim in own if _answers(claim, question)]
         if not own:
             unanswered.append(question.text)
     return tuple(unanswered)
+
+
+def _answers(claim: Claim, question: SubQuestion) -> bool:
+    """Tell whether a claim is well supported, to the point, and has the kind of answer, the names and the years that
+    are asked for."""
+    names = [distinctive_stems(name) for name in find_question_names(question.text)]
+    years = find_year_range(question.in_context)
+    known = {stem for text in (claim.text, *(span.quote for span in claim.spans)) for stem in stems(text)}
+    return (
+        (claim.mark is Mark.CORROBORATED or claim.confidence >= SURE_CLAIM)
+        and claim.relevance >= TO_THE_POINT
+        and all(has_answer_kind(kind, claim.text) for kind in answer_kinds(question.text))
+        and all(has_name(name, known) for name in names)
+        and (years is None or years.overlaps(find_years(claim.text)))
+    )
 
 
 def list_gaps(state: State) -> tuple[OpenSubQuestion, ...]:
@@ -557,26 +552,20 @@ def mask_unverified_text(report: ReportData) -> ReportData:
             issue.model_copy(update={field: mask(getattr(issue, field)) for field in fields}) for issue in issues
         )
 
+    def mask_claim(claim: ReportClaim) -> ReportClaim:
+        if claim.verdict is Verdict.SUPPORTED:
+            return claim
+        return claim.model_copy(update={"text": mask(claim.text), "reasons": tuple(map(mask, claim.reasons))})
+
+    def mask_card(card: SourceCard) -> SourceCard:
+        """Mask an opinion, which is a model's; the other reasons are ours, and may name a publication."""
+        reasons = (mask(why) if why.startswith("judged lower") else why for why in card.credibility_reasons)
+        return card.model_copy(update={"credibility_reasons": tuple(reasons)})
+
     return report.model_copy(
         update={
-            "claims": tuple(
-                claim
-                if claim.verdict is Verdict.SUPPORTED
-                else claim.model_copy(update={"text": mask(claim.text), "reasons": tuple(map(mask, claim.reasons))})
-                for claim in report.claims
-            ),
-            # Only an opinion is a model's; the other reasons are ours, and may name a publication.
-            "sources": tuple(
-                card.model_copy(
-                    update={
-                        "credibility_reasons": tuple(
-                            mask(reason) if reason.startswith("judged lower") else reason
-                            for reason in card.credibility_reasons
-                        )
-                    }
-                )
-                for card in report.sources
-            ),
+            "claims": tuple(map(mask_claim, report.claims)),
+            "sources": tuple(map(mask_card, report.sources)),
             "disputes": tuple(one.model_copy(update={"about": mask(one.about)}) for one in report.disputes),
             "review": report.review and report.review.model_copy(update={"issues": mask_issues(report.review.issues)}),
             "issues": mask_issues(report.issues),

@@ -10,7 +10,7 @@ from openassay.context import ResearchContext
 from openassay.models.base import Record
 from openassay.models.event import Status
 from openassay.models.plan import SHORTEST, Clarity, ThreadMessage, Understanding
-from openassay.nodes.gate import ask_person
+from openassay.nodes.plan import ask_person
 from openassay.reasoning.base import Conversation
 from openassay.state import State, load_messages
 from openassay.text.small_talk import is_indifferent

@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from openassay.context import ResearchContext
 from openassay.models.event import Status
 from openassay.models.evidence import Claim, Verdict
-from openassay.nodes.consolidate import consolidate
+from openassay.nodes.analyse import consolidate
 from openassay.nodes.read import load_documents
 from openassay.nodes.report import select_answers
 from openassay.nodes.review import build_review_request

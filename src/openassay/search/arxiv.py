@@ -6,21 +6,12 @@ from datetime import date
 
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
+from openassay.search.base import PaperSource, ProviderRequest, make_paper
 from openassay.search.fields import join_terms, parse_iso_date, query_keywords, today
 
 ATOM = {"atom": "http://www.w3.org/2005/Atom"}
 FIRST_DAY = date(1991, 1, 1)
 _VERSION = re.compile(r"(?<=\d)v\d+\Z")
-
-
-class ArxivPreprint(ProviderEntry):
-    id: str
-    title: str
-    summary: str = ""
-    published: str | None = None
-    authors: tuple[str, ...] = ()
-    pdf: str | None = None
 
 
 class ArxivSource(PaperSource):
@@ -68,29 +59,29 @@ class ArxivSource(PaperSource):
             raise ValueError("it is no XML") from error
         if root.tag != f"{{{ATOM['atom']}}}feed":
             raise ValueError("it is no feed")
-        entries = []
-        for entry in root.findall("atom:entry", ATOM):
-            texts = {}
-            for name in ("id", "title", "summary", "published"):
-                # On one line: titles and summaries are broken where the submitter's editor did.
-                texts[name] = " ".join((entry.findtext(f"atom:{name}", namespaces=ATOM) or "").split())
-            if "/api/errors" in texts["id"]:
-                raise SourceError("arxiv rejected the query", help="Word it differently.", provider="arxiv")
-            authors = [author.text or "" for author in entry.findall("atom:author/atom:name", ATOM)]
-            links = [link.get("href") for link in entry.findall("atom:link", ATOM) if link.get("title") == "pdf"]
-            given = {name: text for name, text in texts.items() if text}
-            entries.append(given | {"authors": authors, "pdf": next(iter(links), None)})
-        return [
-            make_paper(
-                url=_VERSION.sub("", _to_https(preprint.id)),  # the newest version, which other catalogues give too
-                title=preprint.title,
-                abstract=preprint.summary,
-                published=parse_iso_date(preprint.published),
-                authors=preprint.authors,
-                free=preprint.pdf and _to_https(preprint.pdf),
+        entries, papers = root.findall("atom:entry", ATOM), []
+        for entry in entries:
+            # On one line: titles and summaries are broken where the submitter's editor did.
+            id, title, summary, published = (
+                " ".join((entry.findtext(f"atom:{name}", namespaces=ATOM) or "").split())
+                for name in ("id", "title", "summary", "published")
             )
-            for preprint in parse_entries(ArxivPreprint, entries)
-        ]
+            if "/api/errors" in id:
+                raise SourceError("arxiv rejected the query", help="Word it differently.", provider="arxiv")
+            links = [link.get("href") for link in entry.findall("atom:link", ATOM) if link.get("title") == "pdf"]
+            if id and title:
+                paper = make_paper(
+                    url=_VERSION.sub("", _to_https(id)),  # the newest version, which other catalogues give too
+                    title=title,
+                    abstract=summary,
+                    published=parse_iso_date(published),
+                    authors=[author.text for author in entry.findall("atom:author/atom:name", ATOM)],
+                    free=_to_https(links[0]) if links and links[0] else None,
+                )
+                papers.append(paper)
+        if entries and not papers:
+            raise ValueError("no entry is as documented")
+        return papers
 
 
 def _to_https(url: str) -> str:

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from time import monotonic
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -31,11 +31,13 @@ from openassay.models.evidence import Document, DocumentKind, Hit, ProviderResul
 from openassay.models.plan import QueryType
 from openassay.models.spend import MICRO, Fee
 from openassay.protocols import Budget, SearchAnswer
-from openassay.search.fields import format_byline, repair_json, shorten, to_line, today
+from openassay.search.fields import format_byline, parse_date, repair_json, shorten, to_line, today
 from openassay.search.http import HttpRequest, HttpResponse, unreachable_error
-from openassay.search.registry import SourceContext
 from openassay.settings import SearchSettings
 from openassay.text.words import clean_text
+
+if TYPE_CHECKING:
+    from openassay.search.registry import SourceContext
 
 FINAL_STATUSES = frozenset({401, 402, 403, 432, 433})  # the next request would be answered in the same way
 CACHE_VERSION = 2  # of cached answers; raised when providers are read differently
@@ -59,7 +61,34 @@ class ProviderEntry(BaseModel):
         return cls.model_validate_json(repair_json(body))
 
 
+class WebEntry(ProviderEntry):
+    """A result of most providers; a subclass gives the names of its fields as aliases."""
+
+    url: str
+    title: str
+    snippet: str | None = None
+    published: str | None = None
+
+    def to_result(self, **more: Any) -> ProviderResult:
+        fields = {"url": self.url, "title": self.title, "snippet": self.snippet or "", **more}
+        return ProviderResult(published=parse_date(self.published), **fields)
+
+
 E = TypeVar("E", bound=ProviderEntry)
+
+
+def read_list(body: str, *path: str) -> list[object]:
+    """Return the list that stands under these names in an answer."""
+    found = json.loads(repair_json(body))
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(found, list):
+        raise ValueError("it has no list of results")
+    return found
+
+
+def read_entries(model: type[E], body: str, *path: str) -> list[E]:
+    return parse_entries(model, read_list(body, *path))
 
 
 def parse_entries(model: type[E], items: Sequence[object]) -> list[E]:
@@ -85,7 +114,7 @@ class ProviderRequest(NamedTuple):
     """A request to a provider: `url` is below its endpoint, or the endpoint itself when empty."""
 
     url: str = ""
-    params: Mapping[str, str | int] = {}
+    params: Mapping[str, str | int | None] = {}  # None is left out, here and in `json`
     json: Mapping[str, Any] | None = None  # makes it a POST
     headers: Mapping[str, str] = {}
     secrets: Mapping[str, str] = {}  # parameters that go to the provider and nowhere else
@@ -103,14 +132,15 @@ class ApiSource(ABC):
     one_site: ClassVar[bool] = False  # finds pages of one site: asked beside a search of the web, never instead of it
     stands_in: ClassVar[bool] = False  # asked where there is no other search of the web
     max_query: ClassVar[int] = 2000  # characters the provider accepts; the rest is cut at a word
+    min_text: ClassVar[int] = READABLE  # characters from which on a result's text is a document
 
-    def __init__(self, context: SourceContext) -> None:
+    def __init__(self, context: "SourceContext") -> None:
         self.context = context
         self._refused: HttpResponse | None = None
         self._rests_until = 0.0  # monotonic; an unreachable provider is not tried again for each query
 
     @classmethod
-    def build(cls, context: SourceContext) -> Self:
+    def build(cls, context: "SourceContext") -> Self:
         return cls(context)
 
     @abstractmethod
@@ -268,7 +298,8 @@ class ApiSource(ABC):
             if not self.key.isascii() or any(c.isspace() or not c.isprintable() for c in self.key):
                 raise _bad_key_error(self.name, variable)  # no header can carry it
         headers = {"User-Agent": self.context.settings.harvest.user_agent, "Accept": "*/*", **request.headers}
-        return HttpRequest(self._url(request), {**request.params, **request.secrets}, headers, request.json)
+        params = {**_drop_none(request.params), **request.secrets}
+        return HttpRequest(self._url(request), params, headers, request.json and _drop_none(request.json))
 
     def _url(self, request: ProviderRequest) -> str:
         return f"{self.address.rstrip('/')}/{request.url.lstrip('/')}" if request.url else self.address
@@ -276,7 +307,7 @@ class ApiSource(ABC):
     def _describe(self, request: ProviderRequest) -> str:
         """Return the request as it may be stored: without headers and user names, which hold keys and passwords."""
         url = re.sub(r"//[^/?#]*@", "//", self._url(request))
-        return json.dumps([url, dict(request.params), request.json], sort_keys=True)
+        return json.dumps([url, _drop_none(request.params), request.json and _drop_none(request.json)], sort_keys=True)
 
     def _parse_body(self, body: str) -> tuple[ProviderResult, ...]:
         try:
@@ -293,12 +324,29 @@ class ApiSource(ABC):
         """Turn results into hits; a text that can be read by itself is stored as a document."""
         hits = []
         for rank, result in enumerate(results.found[: search.limit], 1):
-            document = None
-            if len(result.text) >= READABLE:
-                document = to_document(result, page_host(result.url), self.kind, results.asked)
+            hit = Hit(
+                provider=self.name,
+                query=search.query,
+                rank=rank,
+                host=page_host(result.url) or self._document_host(result.url),
+                kind=self.kind,
+                **result.model_dump(exclude={"text"}),
+            )
+            if len(result.text) >= self.min_text:
+                document = Document(
+                    hash=hashlib.sha256(result.text.encode()).hexdigest(),
+                    host=self._document_host(result.url),
+                    fetched=results.asked,
+                    kind=self.kind,
+                    **result.model_dump(exclude={"snippet", "fulltext"}),
+                )
                 await self.context.store.put(document)
-            hits.append(to_hit(result, document, self.name, self.kind, search.query, rank))
+                hit = hit.model_copy(update={"document": document.hash, "start": 0, "end": len(document.text)})
+            hits.append(hit)
         return hits
+
+    def _document_host(self, url: str) -> str:
+        return page_host(url)
 
 
 class PaperSource(ApiSource):
@@ -384,39 +432,8 @@ def page_host(url: str) -> str:
     return (parts.hostname or "") if valid and printable and len(url) <= MAX_URL else ""
 
 
-def to_document(result: ProviderResult, host: str, kind: DocumentKind, fetched: datetime) -> Document:
-    return Document(
-        hash=hashlib.sha256(result.text.encode()).hexdigest(),
-        text=result.text,
-        url=result.url,
-        title=result.title,
-        host=host,
-        author=result.author,
-        published=result.published,
-        fetched=fetched,
-        kind=kind,
-    )
-
-
-def to_hit(
-    result: ProviderResult, document: Document | None, provider: str, kind: DocumentKind, query: str, rank: int
-) -> Hit:
-    hit = Hit(
-        provider=provider,
-        query=query,
-        rank=rank,
-        url=result.url,
-        title=result.title,
-        snippet=result.snippet,
-        host=page_host(result.url),
-        kind=kind,
-        published=result.published,
-        author=result.author,
-        fulltext=result.fulltext,
-    )
-    if document is None:
-        return hit
-    return hit.model_copy(update={"document": document.hash, "start": 0, "end": len(document.text)})
+def _drop_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def status_error(name: str, reply: HttpResponse, key: str | None, *, has_key: bool) -> SourceError:

@@ -4,9 +4,11 @@ import html
 from collections.abc import Sequence
 from datetime import date
 
+from pydantic import Field
+
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
-from openassay.search.fields import add_site_filters, parse_date, strip_markup, today
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, WebEntry, read_entries
+from openassay.search.fields import add_site_filters, strip_markup, today
 
 MAX_RESULTS = 20
 _FIRST_DAY = date(1990, 1, 1)
@@ -17,20 +19,14 @@ LANGUAGES = frozenset(
 LANGUAGE_CODES = {"ja": "jp", "pt": "pt-pt", "zh": "zh-hans", "no": "nb"}
 
 
-class BraveResult(ProviderEntry):
-    url: str
-    title: str
-    description: str | None = None
-    page_age: str | None = None
-
-
-class BraveWeb(ProviderEntry):
-    results: tuple[object, ...]
+class BraveResult(WebEntry):
+    snippet: str | None = Field(None, alias="description")
+    published: str | None = Field(None, alias="page_age")
 
 
 class BraveResponse(ProviderEntry):
-    type: str  # of the answer; there is no `web` where nothing was found
-    web: BraveWeb | None = None
+    type: str  # of the answer
+    web: dict[str, object] | None = None  # missing where nothing was found
 
 
 class BraveSource(ApiSource):
@@ -40,19 +36,20 @@ class BraveSource(ApiSource):
     own_terms = ProviderTerms(per_minute=600, at_once=8, usd=0.005, key="brave_api_key", key_required=True)
 
     def build_request(self, search: SearchRequest) -> ProviderRequest:
-        params: dict[str, str | int] = {
-            "q": add_site_filters(search, characters=400, words=50),
-            "count": min(search.limit, MAX_RESULTS),
-            "text_decorations": "false",
-            "result_filter": "web",
-        }
         language = LANGUAGE_CODES.get(search.language or "", search.language or "")
-        if language in LANGUAGES or language in LANGUAGE_CODES.values():  # it refuses others
-            params["search_lang"] = language
-        if search.since or search.until:
-            params["freshness"] = f"{search.since or _FIRST_DAY}to{search.until or today()}"
+        is_known = language in LANGUAGES or language in LANGUAGE_CODES.values()  # it refuses others
+        is_dated = search.since or search.until
         return ProviderRequest(
-            "/web/search", params, headers={"X-Subscription-Token": self.key, "Accept": "application/json"}
+            "/web/search",
+            {
+                "q": add_site_filters(search, characters=400, words=50),
+                "count": min(search.limit, MAX_RESULTS),
+                "text_decorations": "false",
+                "result_filter": "web",
+                "search_lang": language if is_known else None,
+                "freshness": f"{search.since or _FIRST_DAY}to{search.until or today()}" if is_dated else None,
+            },
+            headers={"X-Subscription-Token": self.key, "Accept": "application/json"},
         )
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
@@ -60,11 +57,6 @@ class BraveSource(ApiSource):
         if answer.type != "search":
             raise ValueError(f"an answer of type {answer.type[:40]!r}")
         return [
-            ProviderResult(
-                url=result.url,
-                title=html.unescape(result.title),
-                snippet=strip_markup(result.description or ""),
-                published=parse_date(result.page_age),
-            )
-            for result in parse_entries(BraveResult, answer.web.results if answer.web else ())
+            result.to_result(title=html.unescape(result.title), snippet=strip_markup(result.snippet or ""))
+            for result in (read_entries(BraveResult, body, "web", "results") if answer.web else ())
         ]

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
+from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries, read_list
 from openassay.search.fields import date_from_parts, doi_url, strip_markup
 
 FIELDS = "DOI,title,abstract,author,issued"
@@ -21,24 +21,12 @@ class CrossrefAuthor(ProviderEntry):
         return self.name or f"{self.given or ''} {self.family or ''}"
 
 
-class CrossrefDate(ProviderEntry):
-    parts: tuple[tuple[int | None, ...], ...] = Field(default=(), alias="date-parts")
-
-
 class CrossrefWork(ProviderEntry):
     DOI: str = Field(pattern=r"^10\.\d")
     title: tuple[str, ...] = Field(min_length=1)
     abstract: str = ""
     author: tuple[CrossrefAuthor, ...] = ()
-    issued: CrossrefDate = CrossrefDate()
-
-
-class CrossrefMessage(ProviderEntry):
-    items: tuple[object, ...]
-
-
-class CrossrefResponse(ProviderEntry):
-    message: CrossrefMessage
+    issued: tuple[tuple[int | None, ...], ...] = Field((), validation_alias=AliasPath("issued", "date-parts"))
 
 
 class CrossrefSource(PaperSource):
@@ -52,23 +40,19 @@ class CrossrefSource(PaperSource):
         return {"per_minute": 180, "at_once": 3} if self.settings.contact else {}
 
     def build_request(self, search: SearchRequest) -> ProviderRequest:
-        params: dict[str, str | int] = {
-            "query.bibliographic": search.query,
-            "rows": search.limit,
-            "select": FIELDS,
-        }
-        since = self.since(search)
-        filters = [f"from-pub-date:{since}"] if since else []
-        if search.until:
-            filters.append(f"until-pub-date:{search.until}")
-        if filters:
-            params["filter"] = ",".join(filters)
-        if self.settings.contact:
-            params["mailto"] = self.settings.contact
-        return ProviderRequest(params=params)
+        days = {"from-pub-date": self.since(search), "until-pub-date": search.until}
+        return ProviderRequest(
+            params={
+                "query.bibliographic": search.query,
+                "rows": search.limit,
+                "select": FIELDS,
+                "filter": ",".join(f"{name}:{day}" for name, day in days.items() if day) or None,
+                "mailto": self.settings.contact or None,
+            }
+        )
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        items = CrossrefResponse.read(body).message.items
+        items = read_list(body, "message", "items")
         # Issues and whole proceedings have no title; where only such are found, nothing is.
         titled = [item for item in items if not isinstance(item, dict) or item.get("title")]
         return [
@@ -76,7 +60,7 @@ class CrossrefSource(PaperSource):
                 url=doi_url(work.DOI),
                 title=strip_markup(work.title[0]),
                 abstract=strip_markup(work.abstract),
-                published=date_from_parts(*work.issued.parts[0]) if work.issued.parts else None,
+                published=date_from_parts(*work.issued[0]) if work.issued else None,
                 authors=[author.full_name for author in work.author],
             )
             for work in parse_entries(CrossrefWork, titled)

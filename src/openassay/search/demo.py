@@ -8,8 +8,6 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal, Self
 
-from pydantic import Field
-
 from openassay.models.base import Record
 from openassay.models.evidence import Document, Hit
 from openassay.protocols import DocumentStore
@@ -36,16 +34,15 @@ class DemoCompany(Record):
     stock_info: tuple[str, ...] = ()
     key_developments: tuple[str, ...] = ()
 
+    @property
+    def topics(self) -> list[Topic]:
+        """The topics there is something on."""
+        return [topic for topic in TITLES if getattr(self, topic)]
 
-class DemoFindings(Record):
-    """What the demo data hold on a company; `confidence` (0-10) follows how complete they are."""
-
-    company: str | None = None
-    recent_news: tuple[str, ...] = ()
-    stock_info: tuple[str, ...] = ()
-    key_developments: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    confidence: int = Field(default=0, ge=0, le=10)
+    @property
+    def confidence(self) -> int:
+        """How complete the data are, of 10: three for each topic, one for the sources behind them."""
+        return 3 * len(self.topics) + bool(self.topics)
 
 
 @lru_cache(maxsize=1)
@@ -71,25 +68,10 @@ def load_aliases() -> dict[str, str]:
     return {alias: name for alias, name in aliases.items() if alias}
 
 
-def look_up(name: str) -> DemoFindings:
-    """Return findings on a company by any of its spellings; an unknown one has none and confidence 0."""
+def find_company(name: str) -> DemoCompany | None:
+    """Return a company by any of its spellings."""
     short = load_aliases().get(fold(name).strip()) or load_aliases().get(normalise(name))
-    if short is None:
-        return DemoFindings()
-    company = load_companies()[short.lower()]
-    topics = [topic for topic in TITLES if getattr(company, topic)]
-    return DemoFindings(
-        company=company.name,
-        recent_news=company.recent_news,
-        stock_info=company.stock_info,
-        key_developments=company.key_developments,
-        sources=tuple(demo_url(company, topic) for topic in topics),
-        confidence=3 * len(topics) + bool(topics),
-    )
-
-
-def demo_url(company: DemoCompany, topic: Topic) -> str:
-    return f"demo:{company.key}/{topic}"
+    return load_companies()[short.lower()] if short else None
 
 
 class DemoSource:
@@ -108,21 +90,19 @@ class DemoSource:
         return True
 
     def confidence(self, subject: str) -> float | None:
-        found = look_up(subject)
-        return found.confidence / 10 if found.company else None
+        company = find_company(subject)
+        return company.confidence / 10 if company else None
 
     async def search(self, query: str, *, limit: int) -> list[Hit]:
         hits: list[Hit] = []
         for company in find_companies(query):
-            for topic, title in TITLES.items():
+            for topic in company.topics:
                 text = "\n".join(getattr(company, topic))
-                if not text:
-                    continue
                 document = Document(
                     hash=hashlib.sha256(text.encode()).hexdigest(),
                     text=text,
-                    url=demo_url(company, topic),
-                    title=f"{company.name}: {title} (demo data)",
+                    url=f"demo:{company.key}/{topic}",
+                    title=f"{company.name}: {TITLES[topic]} (demo data)",
                     host="demo",
                     published=company.as_of,
                     fetched=datetime.combine(company.as_of, datetime.min.time(), UTC),

@@ -18,7 +18,6 @@ from openassay.search.http import (
     MAX_BYTES,
     HttpRequest,
     HttpResponse,
-    decode_body,
     timeout_error,
     too_large_error,
     unpack_error,
@@ -81,7 +80,7 @@ class DuckDuckGoSource(ApiSource):
                     if len(body) > MAX_BYTES:
                         raise too_large_error(self.name)
             headers = {name.lower(): value for name, value in response.headers.items()}
-            return HttpResponse(response.status_code, headers, decode_body(bytes(body)))
+            return HttpResponse(response.status_code, headers, body.decode("utf-8-sig", errors="replace"))
         except primp.TimeoutError:
             raise timeout_error(self.name, seconds) from None
         except (primp.BodyError, primp.DecodeError):

@@ -1,10 +1,9 @@
 """Exa: search by meaning. https://exa.ai/docs/reference/search"""
 
 from collections.abc import Sequence
-from typing import Any
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, read_entries
 from openassay.search.fields import parse_date
 
 MAX_RESULTS = 10  # included in the price of a request; up to 100 can be had, at 0.001 USD each
@@ -18,10 +17,6 @@ class ExaResult(ProviderEntry):
     highlights: tuple[str, ...] | None = None
 
 
-class ExaResponse(ProviderEntry):
-    results: tuple[object, ...]
-
-
 class ExaSource(ApiSource):
     name = "exa"
     endpoint = "https://api.exa.ai"
@@ -29,20 +24,16 @@ class ExaSource(ApiSource):
     own_terms = ProviderTerms(per_minute=600, at_once=8, usd=0.007, key="exa_api_key", key_required=True)
 
     def build_request(self, search: SearchRequest) -> ProviderRequest:
-        body: dict[str, Any] = {
+        body = {
             "query": search.query,
             "type": "auto",
             "numResults": min(search.limit, MAX_RESULTS),
             "contents": {"highlights": True},
+            "startPublishedDate": f"{search.since}T00:00:00.000Z" if search.since else None,
+            "endPublishedDate": f"{search.until}T23:59:59.999Z" if search.until else None,
+            "includeDomains": list(search.sites) or None,
+            "excludeDomains": list(search.without) or None,
         }
-        if search.since:
-            body["startPublishedDate"] = f"{search.since}T00:00:00.000Z"
-        if search.until:
-            body["endPublishedDate"] = f"{search.until}T23:59:59.999Z"
-        if search.sites:
-            body["includeDomains"] = list(search.sites)
-        if search.without:
-            body["excludeDomains"] = list(search.without)
         return ProviderRequest("/search", json=body, headers={"x-api-key": self.key})
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
@@ -54,5 +45,5 @@ class ExaSource(ApiSource):
                 published=parse_date(result.publishedDate),
                 author=result.author,
             )
-            for result in parse_entries(ExaResult, ExaResponse.read(body).results)
+            for result in read_entries(ExaResult, body, "results")
         ]

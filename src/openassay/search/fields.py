@@ -70,7 +70,7 @@ _DATE_FORMATS = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y")
 def parse_date(text: str | None, now: datetime | None = None) -> date | None:
     """Parse the date of a result in any of the usual forms; None where it is none of them."""
     text = (text or "").strip()
-    if re.match(r"\d{4}-\d\d", text):
+    if re.match(r"\d{4}-\d\d|\d{8}T", text):
         return parse_iso_date(text)
     if match := _AGO.match(text.lower()):
         return ((now or datetime.now(UTC)) - timedelta(days=int(match[1]) * _DAYS[match[2]])).date()

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+from pydantic import Field
+
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
-from openassay.search.fields import parse_iso_date, query_keywords, repair_json, today
+from openassay.search.base import ApiSource, ProviderRequest, WebEntry, read_entries
+from openassay.search.fields import query_keywords, repair_json, today
 from openassay.search.http import HttpRequest, HttpResponse
 
 LANGUAGES = dict(
@@ -34,14 +36,8 @@ _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 _LOOSE = re.compile(r" ([,.;:!?%)\]])")
 
 
-class GdeltArticle(ProviderEntry):
-    url: str
-    title: str
-    seendate: str | None = None
-
-
-class GdeltResponse(ProviderEntry):
-    articles: tuple[object, ...] | None = None  # nothing found is {}
+class GdeltArticle(WebEntry):
+    published: str | None = Field(None, alias="seendate")
 
 
 class GdeltSource(ApiSource):
@@ -90,18 +86,11 @@ class GdeltSource(ApiSource):
         if len(body) < 500 and _UNSEARCHABLE.search(body) and not body.startswith(("{", "<")):
             return []  # refused for its words: nothing is found by them
         escaped = _ESCAPE.sub(lambda match: match[0] if match[1] else r"\\", body)
-        response = GdeltResponse.read(repair_json(escaped, strict=False))
-        if response.articles is None:
-            if body.strip("{} \n"):
-                raise ValueError("it has no articles")
-            return []
+        if "".join(body.split()) == "{}":
+            return []  # nothing was found
         return [
-            ProviderResult(
-                url=article.url,
-                title=_LOOSE.sub(r"\1", " ".join(article.title.split())),  # with a space before each sign
-                published=parse_iso_date(article.seendate),
-            )
-            for article in parse_entries(GdeltArticle, response.articles)
+            article.to_result(title=_LOOSE.sub(r"\1", " ".join(article.title.split())))  # a space before each sign
+            for article in read_entries(GdeltArticle, repair_json(escaped, strict=False), "articles")
         ]
 
 

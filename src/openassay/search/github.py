@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from pydantic import AliasPath, Field
+
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
-from openassay.search.fields import join_terms, parse_iso_date, query_keywords
+from openassay.search.base import ApiSource, ProviderRequest, WebEntry, read_entries
+from openassay.search.fields import join_terms, query_keywords
 from openassay.search.http import HttpResponse
 
 MAX_WORDS = 6  # more than five operators are refused
@@ -13,20 +15,12 @@ MAX_QUERY = 256  # characters, the qualifiers aside
 QUALIFIERS = "in:name,description,topics,readme is:public"  # a token would find its owner's private ones too
 
 
-class GithubOwner(ProviderEntry):
-    login: str | None = None
-
-
-class GithubRepository(ProviderEntry):
-    html_url: str
-    full_name: str
-    description: str | None = None
-    pushed_at: str | None = None
-    owner: GithubOwner | None = None
-
-
-class GithubResponse(ProviderEntry):
-    items: tuple[object, ...]
+class GithubRepository(WebEntry):
+    url: str = Field(alias="html_url")
+    title: str = Field(alias="full_name")
+    snippet: str | None = Field(None, alias="description")
+    published: str | None = Field(None, alias="pushed_at")
+    author: str | None = Field(None, validation_alias=AliasPath("owner", "login"))
 
 
 class GithubSource(ApiSource):
@@ -60,13 +54,5 @@ class GithubSource(ApiSource):
         return super().explain(reply._replace(status=429) if reply.status == 403 and limited else reply)
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        return [
-            ProviderResult(
-                url=repository.html_url,
-                title=repository.full_name,
-                snippet=repository.description or "",
-                published=parse_iso_date(repository.pushed_at),
-                author=repository.owner.login if repository.owner else None,
-            )
-            for repository in parse_entries(GithubRepository, GithubResponse.read(body).items)
-        ]
+        found = read_entries(GithubRepository, body, "items")
+        return [repository.to_result(author=repository.author) for repository in found]

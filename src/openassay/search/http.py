@@ -210,13 +210,9 @@ async def _send(
             body += piece
             if len(body) > MAX_BYTES:
                 raise too_large_error(name)
-        return HttpResponse(response.status_code, dict(response.headers), decode_body(bytes(body)))
+        return HttpResponse(response.status_code, dict(response.headers), body.decode("utf-8-sig", errors="replace"))
     finally:
         await response.aclose()
-
-
-def decode_body(body: bytes) -> str:
-    return body.decode("utf-8-sig", errors="replace")
 
 
 def bad_address_error(name: str) -> SourceError:

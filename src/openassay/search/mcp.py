@@ -1,23 +1,25 @@
 """MCP servers as sources: each is asked under the name it has in the settings, on the same terms as other providers.
 
 Its `tool` searches; its `fetch`, where it has one, gives the text of a result, which is then read as it is and not
-looked for on the web.
+looked for on the web. A process has one connection to a server, opened when it is first asked and shared by all runs.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import logging
+import os
 import shutil
-from collections.abc import Iterator, Sequence
-from datetime import UTC
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
-from mcp_types import CallToolResult, EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 from pydantic import AliasChoices, Field, TypeAdapter, field_validator
 
 from openassay.errors import SourceError
-from openassay.models.evidence import Hit, ProviderResult, ProviderTerms, SearchRequest
+from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
 from openassay.search.base import (
     MAX_SNIPPET,
     MAX_TEXT,
@@ -26,22 +28,34 @@ from openassay.search.base import (
     ApiSource,
     ProviderEntry,
     ProviderRequest,
-    ProviderResults,
     page_host,
     parse_leniently,
-    to_document,
-    to_hit,
 )
 from openassay.search.fields import parse_date, to_line
-from openassay.search.http import MAX_BYTES, HttpRequest, HttpResponse, too_large_error
-from openassay.search.mcp_connection import McpConnection, rejection_error
-from openassay.search.registry import SourceContext
+from openassay.search.http import (
+    MAX_BYTES,
+    HttpRequest,
+    HttpResponse,
+    timeout_error,
+    too_large_error,
+    unreachable_error,
+)
 from openassay.settings import McpSourceSettings
 from openassay.text.words import clean_text
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client import Transport
+    from mcp_types import CallToolResult, Tool
+
+    from openassay.search.registry import SourceContext
 
 MAX_TEXTS = 8  # fetched for one search
 MAX_CALLS = 4  # at once
 PER_MINUTE = 120.0
+MAX_PAGES = 20  # of a list of tools
+CLOSE_SECONDS = 10.0  # a program that does not end when asked to is killed well before that
+_CONNECTION_LOST = frozenset({-32000, -32001})  # the connection is closed, or nothing came in time
 _TITLE_LENGTH = 80  # characters of a text's first line, where nothing else says what it is
 _LIST_NAMES = ("results", "result", "items", "documents", "hits", "data")  # under which servers give a list
 _COUNT_NAMES = ("limit", "max_results", "num_results", "count", "top_k")  # what servers call the number of results
@@ -53,6 +67,7 @@ class McpServerSource(ApiSource):
 
     server: ClassVar[McpSourceSettings]
     one_site = True  # one collection, whatever it calls itself
+    min_text = 1  # what is not on the web cannot be read anywhere else
 
     def build_request(self, search: SearchRequest) -> ProviderRequest:
         return ProviderRequest(json={"query": search.query, "limit": search.limit})
@@ -104,36 +119,20 @@ class McpServerSource(ApiSource):
     def _parse_body(self, body: str) -> tuple[ProviderResult, ...]:
         return tuple(self.parse_results(body))  # `fetch` has cleaned them
 
-    async def _to_hits(self, results: ProviderResults, search: SearchRequest) -> list[Hit]:
-        """Make a document of every text, however short: what is not on the web cannot be read anywhere else."""
-        hits = []
-        for rank, result in enumerate(results.found[: search.limit], 1):
-            document = None
-            if result.text:
-                document = to_document(result, self.name, self.kind, results.asked.astimezone(UTC))
-                await self.context.store.put(document)
-            hit = to_hit(result, document, self.name, self.kind, search.query, rank)
-            hits.append(hit if hit.host else hit.model_copy(update={"host": self.name}))
-        return hits
+    def _document_host(self, url: str) -> str:
+        return self.name
 
 
-def make_source(name: str, server: McpSourceSettings, context: SourceContext) -> McpServerSource:
+def make_source(name: str, server: McpSourceSettings, context: "SourceContext") -> McpServerSource:
     """Make a provider of a server, like those that have a file of their own."""
     terms = ProviderTerms(per_minute=PER_MINUTE, at_once=MAX_CALLS, usd=server.usd_per_request)
-    fields = {
-        "name": name,
-        "types": (server.kind,),
-        "kind": server.kind,
-        "own_terms": terms,
-        "endpoint": "",
-        "server": server,
-    }
+    fields = {"name": name, "types": (server.kind,), "kind": server.kind, "own_terms": terms, "server": server}
     source: type[McpServerSource] = type(f"McpServer_{name}", (McpServerSource,), fields)
     return source(context)
 
 
 async def _fetch_texts(
-    connection: McpConnection, fetch: str | None, results: Sequence["McpResult"]
+    connection: "McpConnection", fetch: str | None, results: Sequence["McpResult"]
 ) -> list["McpResult"]:
     """Fetch the whole texts of results, where the server gives them; the others stay as they are."""
     slots = asyncio.Semaphore(MAX_CALLS)
@@ -179,8 +178,10 @@ class McpFullResult(McpResult):
     """A result with all of its text: no page of it has to be fetched."""
 
 
-def read_results(answer: CallToolResult) -> list[McpResult]:
+def read_results(answer: "CallToolResult") -> list[McpResult]:
     """Read the results of a search, best first; a text in no known form is one result."""
+    from mcp_types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
+
     structured = _results_in_json(answer.structured_content)
     if structured is not None:
         return structured
@@ -197,10 +198,10 @@ def read_results(answer: CallToolResult) -> list[McpResult]:
     return results
 
 
-def read_text(answer: CallToolResult) -> str:
+def read_text(answer: "CallToolResult") -> str:
     """Read the text that a fetch gave."""
     structured = answer.structured_content
-    blocks = [block.text for block in answer.content if isinstance(block, TextContent)]
+    blocks = [block.text for block in answer.content if block.type == "text"]
     whole = structured.get("result", structured) if isinstance(structured, dict) else None
     for item in (whole, *map(_parse_json, blocks)):
         if isinstance(item, dict) and (results := parse_leniently(McpResult, [item])) and results[0].text:
@@ -269,3 +270,147 @@ def normalise_results(results: Sequence[McpResult], name: str) -> Iterator[Provi
             text=text,
             fulltext=url if is_page and text and not isinstance(result, McpFullResult) else None,
         )
+
+
+# Connections to servers.
+
+
+class McpConnection:
+    """A connection to one server. Once it `is_over`, another one has to be opened.
+
+    It belongs to a task of its own, since the task that opens one must close it; any task may use it."""
+
+    def __init__(self, name: str, server: McpSourceSettings) -> None:
+        self.name = name
+        self._server = server
+        self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._over = asyncio.Event()
+        self._tools: dict[str, Tool] | None = None
+        self.task = asyncio.create_task(self._run(), name=f"mcp {name}")
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set() or self.task.done()
+
+    @property
+    def is_open(self) -> bool:
+        return self._client.done()
+
+    def disconnect(self) -> None:
+        self._over.set()
+        if not self.is_open:  # a server that never answers
+            self.task.cancel()
+
+    async def tools(self) -> Mapping[str, "Tool"]:
+        if self._tools is None:
+            client, cursor = await self._get_client(), None
+            found: dict[str, Tool] = {}
+            for _ in range(MAX_PAGES):
+                page = await client.list_tools(cursor=cursor)
+                found |= {tool.name: tool for tool in page.tools}
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
+            self._tools = found
+        return self._tools
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> "CallToolResult":
+        return await (await self._get_client()).call_tool(tool, dict(arguments))
+
+    async def read_text(self, uri: str) -> str:
+        """Read a resource that the server has named; empty for one that is no text."""
+        contents = (await (await self._get_client()).read_resource(uri)).contents
+        return "\n\n".join(text for content in contents if (text := getattr(content, "text", "")))
+
+    async def _get_client(self) -> "Client":
+        return await asyncio.shield(self._client)  # a caller that gives up does not cancel it for the others
+
+    async def _run(self) -> None:
+        try:
+            from mcp import Client
+
+            # What a server prints beside the protocol would be shown as a traceback, once a line.
+            logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
+            async with (
+                _open_transport(self._server) as transport,
+                Client(transport, read_timeout_seconds=self._server.seconds, cache=None) as client,
+            ):
+                self._client.set_result(client)
+                await self._over.wait()
+        except Exception:  # noqa: BLE001  # whatever a program, a network or a protocol can do
+            self._over.set()
+            if not self.is_open:
+                self._client.set_exception(unreachable_error(self.name))
+                self._client.exception()  # nobody may be waiting any more
+
+
+@asynccontextmanager
+async def _open_transport(server: McpSourceSettings) -> AsyncIterator["Transport"]:
+    """Connect by HTTP or to a program. A program sees none of our keys: it gets PATH, HOME and the like, and `env`."""
+    import httpx2
+    from mcp import StdioServerParameters, stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+
+    if server.url:
+        headers = {"Authorization": f"Bearer {server.token.get_secret_value()}"} if server.token else {}
+        async with httpx2.AsyncClient(headers=headers, timeout=server.seconds, trust_env=False) as http:
+            yield streamable_http_client(server.url, http_client=http)
+        return
+    program, *arguments = server.command
+    env = {name: value.get_secret_value() for name, value in server.env.items()}
+    with open(os.devnull, "w") as silent:  # noqa: ASYNC230  # nothing to wait for
+        yield stdio_client(StdioServerParameters(command=program, args=arguments, env=env), errlog=silent)
+
+
+class McpConnectionPool:
+    """All connections of a process."""
+
+    def __init__(self) -> None:
+        self._connections: dict[str, McpConnection] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def connect(self, name: str, server: McpSourceSettings) -> AsyncIterator[McpConnection]:
+        """Use the connection to a server. Every failure is a SourceError, and after most the next call reconnects."""
+        from mcp import MCPError
+
+        connection = self._connections.get(name)
+        if connection is None or connection.is_over:
+            connection = self._connections[name] = McpConnection(name, server)
+        try:
+            async with asyncio.timeout(server.seconds):
+                yield connection
+        except SourceError:
+            raise
+        except TimeoutError:
+            self._drop(connection)
+            raise timeout_error(name, server.seconds, sent=connection.is_open) from None
+        except MCPError as error:
+            if connection.is_over or error.code in _CONNECTION_LOST:
+                self._drop(connection)
+                raise unreachable_error(name) from None
+            raise rejection_error(name) from None
+        except Exception:  # noqa: BLE001  # a stream that broke, or an invalid answer
+            self._drop(connection)
+            raise unreachable_error(name) from None
+
+    def _drop(self, connection: McpConnection) -> None:
+        connection.disconnect()
+        if self._connections.get(connection.name) is connection:
+            del self._connections[connection.name]
+        self._ending.add(connection.task)
+        connection.task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+        if self._ending:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait(self._ending, timeout=CLOSE_SECONDS)
+
+
+def rejection_error(name: str) -> SourceError:
+    """Return the error of a server that refused a call; its own words are not repeated, as they may hold anything."""
+    return SourceError(
+        f"{name} rejected the query", help=f"Check search.mcp.{name}: its tool, and what it needs.", provider=name
+    )

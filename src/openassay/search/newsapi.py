@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
+from pydantic import Field
+
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
-from openassay.search.fields import join_terms, parse_iso_date, query_keywords, today
+from openassay.search.base import ApiSource, ProviderRequest, WebEntry, read_entries
+from openassay.search.fields import join_terms, query_keywords, today
 from openassay.search.http import HttpRequest, HttpResponse
 
 LANGUAGES = frozenset("ar de en es fr he it nl no pt ru sv ud zh".split())
@@ -16,12 +18,10 @@ _STATUSES = {"rateLimited": 429, "unexpectedError": 500}
 _ERROR = re.compile(r'\A\s*\{\s*"status"\s*:\s*"error"\s*,\s*"code"\s*:\s*"(\w+)"')
 
 
-class NewsApiArticle(ProviderEntry):
-    url: str
-    title: str
+class NewsApiArticle(WebEntry):
+    snippet: str | None = Field(None, alias="description")
+    published: str | None = Field(None, alias="publishedAt")
     author: str | None = None
-    description: str | None = None
-    publishedAt: str | None = None
 
     @property
     def is_removed(self) -> bool:
@@ -31,10 +31,6 @@ class NewsApiArticle(ProviderEntry):
     def byline(self) -> str | None:
         author = (self.author or "").strip()
         return None if author.startswith("http") else author or None
-
-
-class NewsApiResponse(ProviderEntry):
-    articles: tuple[object, ...]
 
 
 class NewsApiSource(ApiSource):
@@ -49,21 +45,19 @@ class NewsApiSource(ApiSource):
         days = self.settings.news_days
         if 28 <= days <= 31:  # a month is what the free plan has; an older day is refused, and February has 28
             days = 28
-        params: dict[str, str | int] = {
-            "q": join_terms(query_keywords(search.query, 20), all_of=4, longest=MAX_QUERY),
-            "from": str(search.since or (search.until or today()) - timedelta(days=days)),
-            "pageSize": search.limit,
-            "sortBy": "relevancy",
-        }
-        if search.until:
-            params["to"] = str(search.until)
-        if search.language in LANGUAGES:
-            params["language"] = str(search.language)
-        if search.sites:
-            params["domains"] = ",".join(search.sites)
-        if search.without:
-            params["excludeDomains"] = ",".join(search.without)
-        return ProviderRequest(params=params, headers={"X-Api-Key": self.key})
+        return ProviderRequest(
+            params={
+                "q": join_terms(query_keywords(search.query, 20), all_of=4, longest=MAX_QUERY),
+                "from": str(search.since or (search.until or today()) - timedelta(days=days)),
+                "pageSize": search.limit,
+                "sortBy": "relevancy",
+                "to": str(search.until) if search.until else None,
+                "language": search.language if search.language in LANGUAGES else None,
+                "domains": ",".join(search.sites) or None,
+                "excludeDomains": ",".join(search.without) or None,
+            },
+            headers={"X-Api-Key": self.key},
+        )
 
     async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
         """Recognise errors that come with status 200."""
@@ -82,15 +76,5 @@ class NewsApiSource(ApiSource):
         return super().explain(reply)
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        articles = parse_entries(NewsApiArticle, NewsApiResponse.read(body).articles)
-        return [
-            ProviderResult(
-                url=article.url,
-                title=article.title,
-                snippet=article.description or "",
-                published=parse_iso_date(article.publishedAt),
-                author=article.byline,
-            )
-            for article in articles
-            if not article.is_removed
-        ]
+        articles = read_entries(NewsApiArticle, body, "articles")
+        return [article.to_result(author=article.byline) for article in articles if not article.is_removed]

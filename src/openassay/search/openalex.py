@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import NonNegativeInt
+from pydantic import AliasPath, Field, NonNegativeInt
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
+from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, read_entries
 from openassay.search.fields import doi_url, join_terms, parse_iso_date, query_keywords, strip_markup
 
 FIELDS = (
@@ -15,21 +15,8 @@ FIELDS = (
 MAX_ABSTRACT = 5_000  # words; a longer abstract is a whole text that was taken for one
 
 
-class OpenAlexAuthor(ProviderEntry):
-    display_name: str | None = None
-
-
 class OpenAlexAuthorship(ProviderEntry):
-    author: OpenAlexAuthor = OpenAlexAuthor()
-
-
-class OpenAlexLocation(ProviderEntry):
-    landing_page_url: str | None = None
-    pdf_url: str | None = None
-
-
-class OpenAlexAccess(ProviderEntry):
-    oa_url: str | None = None
+    name: str | None = Field(None, validation_alias=AliasPath("author", "display_name"))
 
 
 class OpenAlexWork(ProviderEntry):
@@ -39,14 +26,9 @@ class OpenAlexWork(ProviderEntry):
     publication_date: str | None = None
     authorships: tuple[OpenAlexAuthorship, ...] | None = None
     abstract_inverted_index: dict[str, tuple[NonNegativeInt, ...]] | None = None
-    primary_location: OpenAlexLocation | None = None
-    best_oa_location: OpenAlexLocation | None = None
-    open_access: OpenAlexAccess | None = None
-
-    @property
-    def address(self) -> str:
-        landing = self.primary_location.landing_page_url if self.primary_location else None
-        return doi_url(self.doi) if self.doi else landing or self.id
+    landing: str | None = Field(None, validation_alias=AliasPath("primary_location", "landing_page_url"))
+    pdf: str | None = Field(None, validation_alias=AliasPath("best_oa_location", "pdf_url"))
+    free: str | None = Field(None, validation_alias=AliasPath("open_access", "oa_url"))
 
     @property
     def abstract(self) -> str:
@@ -54,15 +36,6 @@ class OpenAlexWork(ProviderEntry):
         index = self.abstract_inverted_index or {}
         words = {position: word for word, positions in index.items() for position in positions}
         return " ".join(words[position] for position in sorted(words) if position < MAX_ABSTRACT)
-
-    @property
-    def free_copy(self) -> str | None:
-        pdf = self.best_oa_location.pdf_url if self.best_oa_location else None
-        return pdf or (self.open_access.oa_url if self.open_access else None)
-
-
-class OpenAlexResponse(ProviderEntry):
-    results: tuple[object, ...]
 
 
 class OpenAlexSource(PaperSource):
@@ -82,25 +55,26 @@ class OpenAlexSource(PaperSource):
             filters.append(f"to_publication_date:{search.until}")
         if search.language and search.language.isalpha():
             filters.append(f"language:{search.language.lower()}")
-        params: dict[str, str | int] = {
-            "search": join_terms(query_keywords(search.query, 12), all_of=6),
-            "per-page": search.limit,
-            "filter": ",".join(filters),
-            "select": FIELDS,
-        }
-        if self.settings.contact:
-            params["mailto"] = self.settings.contact
-        return ProviderRequest(params=params, secrets={"api_key": self.key} if self.key else {})
+        return ProviderRequest(
+            params={
+                "search": join_terms(query_keywords(search.query, 12), all_of=6),
+                "per-page": search.limit,
+                "filter": ",".join(filters),
+                "select": FIELDS,
+                "mailto": self.settings.contact or None,
+            },
+            secrets={"api_key": self.key} if self.key else {},
+        )
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         return [
             make_paper(
-                url=work.address,
+                url=doi_url(work.doi) if work.doi else work.landing or work.id,
                 title=strip_markup(work.display_name),
                 abstract=strip_markup(work.abstract),
                 published=parse_iso_date(work.publication_date),
-                authors=[authorship.author.display_name for authorship in work.authorships or ()],
-                free=work.free_copy,
+                authors=[authorship.name for authorship in work.authorships or ()],
+                free=work.pdf or work.free,
             )
-            for work in parse_entries(OpenAlexWork, OpenAlexResponse.read(body).results)
+            for work in read_entries(OpenAlexWork, body, "results")
         ]

@@ -37,7 +37,7 @@ from openassay.protocols import (
     SourceSelection,
 )
 from openassay.search.http import ProviderClient
-from openassay.search.mcp_connection import McpConnectionPool
+from openassay.search.mcp import McpConnectionPool, make_source
 from openassay.settings import Settings
 from openassay.text.urls import host_of, registrable_domain
 
@@ -81,8 +81,6 @@ def source_names(settings: Settings | None = None) -> list[str]:
 def build_source(name: str, context: SourceContext) -> Source:
     """Build the source registered under a name; a misspelt one is an error, never another source."""
     if server := context.settings.search.mcp.get(name):
-        from openassay.search.mcp import make_source
-
         return make_source(name, server, context)
     for point in entry_points(group=GROUP):
         if point.name == name:

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 
+from pydantic import Field
+
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
-from openassay.search.fields import add_site_filters, parse_date, today
+from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, WebEntry, parse_entries
+from openassay.search.fields import add_site_filters, today
 from openassay.search.http import HttpResponse
 
 TIME_RANGES = ((1, "day"), (31, "month"), (366, "year"))
 
 
-class SearxngResult(ProviderEntry):
-    url: str
-    title: str
-    content: str | None = None
-    publishedDate: str | None = None
+class SearxngResult(WebEntry):
+    snippet: str | None = Field(None, alias="content")
+    published: str | None = Field(None, alias="publishedDate")
 
 
 class SearxngResponse(ProviderEntry):
@@ -38,13 +38,13 @@ class SearxngSource(ApiSource):
         return bool(self.address) and super().is_available()
 
     def build_request(self, search: SearchRequest) -> ProviderRequest:
-        params: dict[str, str | int] = {"q": add_site_filters(search, characters=1000), "format": "json"}
-        if search.language:
-            params["language"] = search.language
-        if search.since and not search.until:
-            age = (today() - search.since).days
-            wide = [name for days, name in TIME_RANGES if age <= days]
-            params |= {"time_range": wide[0]} if wide else {}
+        age = (today() - search.since).days if search.since and not search.until else None
+        params = {
+            "q": add_site_filters(search, characters=1000),
+            "format": "json",
+            "language": search.language or None,
+            "time_range": next((name for days, name in TIME_RANGES if age is not None and age <= days), None),
+        }
         return ProviderRequest("/search", params)
 
     def explain(self, reply: HttpResponse) -> SourceError:
@@ -66,12 +66,4 @@ class SearxngSource(ApiSource):
                 retryable=True,
                 provider=self.name,
             )
-        return [
-            ProviderResult(
-                url=result.url,
-                title=result.title,
-                snippet=result.content or "",
-                published=parse_date(result.publishedDate),
-            )
-            for result in parse_entries(SearxngResult, answer.results)
-        ]
+        return [result.to_result() for result in parse_entries(SearxngResult, answer.results)]

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from pydantic import AliasPath, Field
+
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
 from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
 from openassay.search.fields import date_from_parts, doi_url, parse_iso_date, query_keywords
@@ -13,15 +15,6 @@ class SemanticScholarAuthor(ProviderEntry):
     name: str | None = None
 
 
-class SemanticScholarIds(ProviderEntry):
-    DOI: str | None = None
-    ArXiv: str | None = None
-
-
-class SemanticScholarCopy(ProviderEntry):
-    url: str | None = None
-
-
 class SemanticScholarPaper(ProviderEntry):
     title: str
     url: str | None = None
@@ -29,15 +22,15 @@ class SemanticScholarPaper(ProviderEntry):
     year: int | None = None
     publicationDate: str | None = None
     authors: tuple[SemanticScholarAuthor, ...] | None = None
-    externalIds: SemanticScholarIds | None = None
-    openAccessPdf: SemanticScholarCopy | None = None
+    doi: str | None = Field(None, validation_alias=AliasPath("externalIds", "DOI"))
+    arxiv: str | None = Field(None, validation_alias=AliasPath("externalIds", "ArXiv"))
+    pdf: str | None = Field(None, validation_alias=AliasPath("openAccessPdf", "url"))
 
     @property
     def address(self) -> str:
-        ids = self.externalIds or SemanticScholarIds()
-        if ids.DOI:
-            return doi_url(ids.DOI)
-        return f"https://arxiv.org/abs/{ids.ArXiv}" if ids.ArXiv else self.url or ""
+        if self.doi:
+            return doi_url(self.doi)
+        return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else self.url or ""
 
 
 class SemanticScholarResponse(ProviderEntry):
@@ -54,11 +47,12 @@ class SemanticScholarSource(PaperSource):
     def build_request(self, search: SearchRequest) -> ProviderRequest:
         # Its documentation: no query syntax, and hyphenated words match nothing.
         query = " ".join(query_keywords(search.query, 24)).replace("-", " ")
-        params: dict[str, str | int] = {"query": query, "limit": search.limit, "fields": FIELDS}
         since = self.since(search)
-        if since or search.until:
-            params["publicationDateOrYear"] = f"{since or ''}:{search.until or ''}"
-        return ProviderRequest(params=params, headers={"x-api-key": self.key} if self.key else {})
+        period = f"{since or ''}:{search.until or ''}" if since or search.until else None
+        return ProviderRequest(
+            params={"query": query, "limit": search.limit, "fields": FIELDS, "publicationDateOrYear": period},
+            headers={"x-api-key": self.key} if self.key else {},
+        )
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         response = SemanticScholarResponse.read(body)
@@ -71,7 +65,7 @@ class SemanticScholarSource(PaperSource):
                 abstract=paper.abstract or "",
                 published=parse_iso_date(paper.publicationDate) or date_from_parts(paper.year),
                 authors=[author.name for author in paper.authors or ()],
-                free=paper.openAccessPdf.url if paper.openAccessPdf else None,
+                free=paper.pdf,
             )
             for paper in parse_entries(SemanticScholarPaper, response.data)
         ]

@@ -1,25 +1,19 @@
 """Serper: Google's results. https://serper.dev"""
 
 from collections.abc import Sequence
-from datetime import date
-from typing import Any
+
+from pydantic import Field
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderEntry, ProviderRequest, parse_entries
-from openassay.search.fields import add_site_filters, parse_date
+from openassay.search.base import ApiSource, ProviderRequest, WebEntry, read_entries
+from openassay.search.fields import add_site_filters
 
 MAX_RESULTS = 10  # more cost a second credit
 
 
-class SerperResult(ProviderEntry):
-    link: str
-    title: str
-    snippet: str | None = None
-    date: str | None = None
-
-
-class SerperResponse(ProviderEntry):
-    organic: tuple[object, ...]
+class SerperResult(WebEntry):
+    url: str = Field(alias="link")
+    published: str | None = Field(None, alias="date")
 
 
 class SerperSource(ApiSource):
@@ -30,28 +24,15 @@ class SerperSource(ApiSource):
     own_terms = ProviderTerms(per_minute=300, at_once=5, usd=0.001, key="serper_api_key", key_required=True)
 
     def build_request(self, search: SearchRequest) -> ProviderRequest:
-        body: dict[str, Any] = {"q": add_site_filters(search, characters=2000), "num": min(search.limit, MAX_RESULTS)}
-        if search.language:
-            body["hl"] = search.language
-        if search.since or search.until:
-            body["tbs"] = ",".join(
-                ["cdr:1"]
-                + ([f"cd_min:{_format_us_date(search.since)}"] if search.since else [])
-                + ([f"cd_max:{_format_us_date(search.until)}"] if search.until else [])
-            )
+        days = {"cd_min": search.since, "cd_max": search.until}
+        period = [f"{name}:{day.month}/{day.day}/{day.year}" for name, day in days.items() if day]
+        body = {
+            "q": add_site_filters(search, characters=2000),
+            "num": min(search.limit, MAX_RESULTS),
+            "hl": search.language or None,
+            "tbs": ",".join(["cdr:1", *period]) if period else None,
+        }
         return ProviderRequest("/search", json=body, headers={"X-API-KEY": self.key})
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        return [
-            ProviderResult(
-                url=result.link,
-                title=result.title,
-                snippet=result.snippet or "",
-                published=parse_date(result.date),
-            )
-            for result in parse_entries(SerperResult, SerperResponse.read(body).organic)
-        ]
-
-
-def _format_us_date(day: date) -> str:
-    return f"{day.month}/{day.day}/{day.year}"
+        return [result.to_result() for result in read_entries(SerperResult, body, "organic")]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import READABLE, ApiSource, ProviderEntry, ProviderRequest, parse_entries
+from openassay.search.base import READABLE, ApiSource, ProviderEntry, ProviderRequest, read_entries
 from openassay.search.fields import join_terms, query_keywords, shorten
 from openassay.search.http import HttpRequest, HttpResponse
 
@@ -27,13 +27,9 @@ class WikipediaPage(ProviderEntry):
     pageprops: dict[str, object] = {}
 
 
-class WikipediaQuery(ProviderEntry):
-    pages: tuple[object, ...]
-
-
 class WikipediaResponse(ProviderEntry):
     batchcomplete: bool = False
-    query: WikipediaQuery | None = None
+    query: dict[str, object] | None = None
 
 
 class WikipediaSource(ApiSource):
@@ -86,11 +82,9 @@ class WikipediaSource(ApiSource):
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         response = WikipediaResponse.read(body)
-        if response.query is None:
-            if response.batchcomplete:  # nothing found
-                return []
-            raise ValueError("it has no pages")
-        pages = parse_entries(WikipediaPage, response.query.pages)
+        if response.query is None and response.batchcomplete:
+            return []  # nothing was found
+        pages = read_entries(WikipediaPage, body, "query", "pages")
         return [
             ProviderResult(
                 url=page.fullurl,
