@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import urlsplit
 
@@ -70,9 +69,7 @@ class BrowserProxy:
         self.port: int = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._server.close()
         for task in self._tasks:
             task.cancel()

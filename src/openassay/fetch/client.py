@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
 import httpcore2
@@ -28,14 +27,8 @@ from openassay.text.urls import parse_retry_after
 SNIFF_BYTES = 512  # of a body, to find its media type
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([\w.:+-]{1,40})""", re.IGNORECASE)
 _TYPE = re.compile(r"[\w.+*-]+/[\w.+*-]+")
-_GENERIC_TYPES = {
-    "",
-    "application/octet-stream",
-    "binary/octet-stream",
-    "application/unknown",
-    "unknown/unknown",
-    "*/*",
-}
+# What servers send for anything that they do not know.
+_GENERIC_TYPES = {"application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown", "*/*"}
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|div|p|h1|table|a|!--)\b|<!--", re.I)
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -54,11 +47,6 @@ def parse_content_type(header: str) -> tuple[str, str | None]:
     found = _TYPE.match(header.strip().lower())
     charset = _CHARSET.search(header)
     return found[0] if found else "", charset[1].lower() if charset else None
-
-
-def is_generic(media_type: str) -> bool:
-    """Tell whether servers send this type for anything that they do not know."""
-    return media_type in _GENERIC_TYPES
 
 
 def sniff_media_type(beginning: bytes) -> str:
@@ -123,9 +111,6 @@ class FetchRequest:
         if not self.accepts_kind(kind):
             raise FetchError(f"is {kind}, which is not supported", help="Only text and documents are read.")
 
-    def is_conditional(self) -> bool:
-        return any(name.lower() in _CONDITIONAL_HEADERS for name in self.headers)
-
 
 class TransientFetchError(FetchError):
     """A failure that may be over after a pause."""
@@ -164,7 +149,8 @@ async def read_response(
 ) -> FetchResponse:
     """Check the status and read the body; raises FetchError."""
     status = response.status
-    if not ((200 <= status < 300 and status != 206) or (status == 304 and request.is_conditional())):
+    conditional = any(name.lower() in _CONDITIONAL_HEADERS for name in request.headers)
+    if not ((200 <= status < 300 and status != 206) or (status == 304 and conditional)):
         transient = status in _TRANSIENT_STATUSES
         help = "The site may be busy; try later." if transient else "The page does not exist, or is closed to crawlers."
         pause = parse_retry_after(headers.get("retry-after", ""))
@@ -192,7 +178,7 @@ class _BodyReader:
         self._request = request
         self._arrived = 0
         self._body = bytearray()
-        if kind and is_generic(kind) and not request.accepts_kind(kind):
+        if kind in _GENERIC_TYPES and not request.accepts_kind(kind):
             self.kind = ""
         if self.kind:
             request.check_kind(self.kind)
@@ -349,9 +335,7 @@ class FetchClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -382,8 +366,7 @@ class FetchClient:
         """Fetch a page, or raise FetchError. `clip` reads the first `max_bytes` of a larger one.
 
         A 304 is a response where `headers` ask for one; every other status outside 2xx is an error, which has it in
-        its context. With `redirects` 0 a redirect is such a status.
-        """
+        its context. With `redirects` 0 a redirect is such a status."""
         request = FetchRequest("GET", max_bytes, accept, headers or {}, b"", redirects, on_redirect, clip)
         async with _time_limit(seconds, url) as limit:
             try:

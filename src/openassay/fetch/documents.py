@@ -21,12 +21,6 @@ _MAX_BYTES = 50_000_000
 
 SUFFIXES = frozenset(FORMATS_BY_SUFFIX)
 _SUFFIX_LIST = ", ".join(sorted(SUFFIXES))
-_READERS: dict[ContentFormat, Callable[[bytes], Extraction]] = {
-    ContentFormat.MARKDOWN: text.extract_markdown,
-    ContentFormat.PLAIN: text.extract_plain,
-    ContentFormat.CSV: text.extract_csv,
-    ContentFormat.DOCX: text.extract_docx,
-}
 
 
 class LocalFileReader:
@@ -91,7 +85,7 @@ class LocalFileReader:
         if format is ContentFormat.PDF:
             return pdf.extract(path, seconds=self._pdf_seconds)
         data = path.read_bytes()
-        return html.extract(data, path.as_uri()) if format is ContentFormat.HTML else _READERS[format](data)
+        return html.extract(data, path.as_uri()) if format is ContentFormat.HTML else text.EXTRACTORS[format](data)
 
 
 # Uploads --------------------------------------------------------------------------------------------------
@@ -146,8 +140,7 @@ class FolderListing:
 def walk_folder(root: Path, *, limit: int = 1_000_000) -> FolderListing:
     """List the readable files under `root`, sorted; raises PathError when there are none.
 
-    Links are followed inside the root only, so that a folder shares no more than it seems to.
-    """
+    Links are followed inside the root only, so that a folder shares no more than it seems to."""
     try:
         if not root.is_dir():
             root.stat()  # raises where there is nothing

@@ -13,7 +13,6 @@ import re
 import signal
 import struct
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from html import unescape
@@ -22,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import urljoin
 
 from openassay.errors import ReadError
-from openassay.fetch import html
+from openassay.fetch import html, text
 from openassay.fetch.decoders import decode_page
 from openassay.fetch.formats import ContentFormat, Extraction
 
@@ -64,14 +63,8 @@ class ExtractorPool:
         self, body: bytes, *, format: ContentFormat, url: str, charset: str = "", seconds: float
     ) -> PageContent:
         """Extract a page; raises ReadError for a fault of the page, or of a worker that it has ended."""
-        task = {
-            "format": format,
-            "url": url,
-            "charset": charset,
-            "seconds": seconds,
-            "size": len(body),
-            "megabytes": max(self._megabytes - len(body) / 1e6, 1),
-        }
+        megabytes = max(self._megabytes - len(body) / 1e6, 1)
+        task = ExtractionTask(format, url, charset, seconds, megabytes, len(body))
         async with self._pdfs if format is ContentFormat.PDF else contextlib.nullcontext(), self._slots:
             worker = self._take_worker()
             reusable = False
@@ -172,10 +165,10 @@ class _ExtractorProcess:
                 await _kill(process)
         return process
 
-    async def ask(self, task: Mapping[str, object], body: bytes) -> dict[str, Any]:
+    async def ask(self, task: "ExtractionTask", body: bytes) -> dict[str, Any]:
         process = self._starting.result()
         pipe = cast(asyncio.StreamWriter, process.stdin)
-        header = json.dumps(task).encode()
+        header = json.dumps(task._asdict()).encode()
         pipe.write(struct.pack(">I", len(header)) + header)
         # Piece by piece, so that no second copy lies in the pipe's buffer.
         for start in range(0, len(body), _CHUNK_BYTES):
@@ -266,9 +259,10 @@ def main() -> None:
         fields = json.loads(source.read(struct.unpack(">I", prefix)[0]))
         task = ExtractionTask(**{**fields, "format": ContentFormat(fields["format"])})
         body = source.read(task.size)  # all of it, whatever becomes of it: the next page comes after it
-        _set_limits(task, base)
+        # Memory is limited above that of a worker at rest, where the system tells what that is.
+        _set_limits(task.seconds + 2, base + int(task.memory_limit * MEGABYTE) if base else 0)
         found = run_task(task, body)
-        _clear_limits()
+        _set_limits(0, 0)
         found["retire"] = _read_memory("VmSize") - base > _MAX_GROWTH
         write_answer(sink, found)
         if found["retire"]:
@@ -302,11 +296,11 @@ def run_task(task: ExtractionTask, body: bytes) -> dict[str, Any]:
 def read_page(task: ExtractionTask, body: bytes) -> dict[str, Any]:
     leads = find_refresh(body, task.url) if task.format is ContentFormat.HTML else None
     found = Extraction("") if leads and len(body) < _STUB_BYTES else _extract(task, body)
-    text = found.text[:_MAX_CHARACTERS]
+    kept = found.text[:_MAX_CHARACTERS]
     # A table has no prose to judge.
-    quality = score(text) if task.format is not ContentFormat.CSV else 1.0
+    quality = score(kept) if task.format is not ContentFormat.CSV else 1.0
     fields = {name: value.isoformat() if isinstance(value, date) else value for name, value in asdict(found).items()}
-    return fields | {"text": text, "quality": quality, "refresh": leads}
+    return fields | {"text": kept, "quality": quality, "refresh": leads}
 
 
 def _extract(task: ExtractionTask, body: bytes) -> Extraction:
@@ -314,27 +308,14 @@ def _extract(task: ExtractionTask, body: bytes) -> Extraction:
         case ContentFormat.HTML:
             return html.extract(decode_page(_PICTURE.sub(b"data:,", body), task.charset), task.url)
         case ContentFormat.PDF:
-            from openassay.fetch import pdf
+            from openassay.fetch import pdf  # a worker that reads none does without
 
             return pdf.extract(body, seconds=max(1, int(task.seconds)), megabytes=_PDF_MEGABYTES)
         case ContentFormat.DOCX:
-            from openassay.fetch import text
-
-            return text.extract_docx(body)
-        case ContentFormat.CSV:
-            from openassay.fetch import text
-
-            return text.extract_csv(_to_utf8(body, task.charset))
-        case ContentFormat.MARKDOWN | ContentFormat.PLAIN:
-            from openassay.fetch import text
-
-            read = text.extract_markdown if task.format is ContentFormat.MARKDOWN else text.extract_plain
-            return read(_to_utf8(body, task.charset))
-
-
-def _to_utf8(body: bytes, charset: str) -> bytes:
-    """Decode no more than is kept."""
-    return decode_page(body, charset)[:_MAX_CHARACTERS].encode("utf-8", "replace")
+            return text.EXTRACTORS[task.format](body)
+        case _:  # no more than is kept is decoded
+            content = decode_page(body, task.charset)[:_MAX_CHARACTERS].encode("utf-8", "replace")
+            return text.EXTRACTORS[task.format](content)
 
 
 def find_refresh(body: bytes, url: str) -> list[Any] | None:
@@ -358,26 +339,15 @@ def find_refresh(body: bytes, url: str) -> list[Any] | None:
     return [int(found[1]), target] if target.split("#")[0] != url.split("#")[0] else None
 
 
-def _set_limits(task: ExtractionTask, base: int) -> None:
-    """Limit the memory above that of a worker at rest, and the time: the alarm ends a worker whose parent is gone."""
+def _set_limits(seconds: float, memory: int) -> None:
+    """Limit the time, by an alarm that ends a worker whose parent is gone, and the memory in bytes; 0 is no limit."""
     try:
         import resource
     except ImportError:  # Windows: only the parent's clock limits it
         return
-    signal.setitimer(signal.ITIMER_REAL, task.seconds + 2)
-    if base:
-        _, hardest = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (base + int(task.memory_limit * MEGABYTE), hardest))
-
-
-def _clear_limits() -> None:
-    try:
-        import resource
-    except ImportError:
-        return
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     _, hardest = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (hardest, hardest))
+    resource.setrlimit(resource.RLIMIT_AS, (memory or hardest, hardest))
 
 
 def _read_memory(field: str) -> int:

@@ -431,9 +431,7 @@ _CHECK = re.compile(
 
 
 def detect_need(tree: "HtmlElement", text: str) -> PageNeed | None:
-    """Tell what a page needs to show its content, from its whole tree and the text that was extracted."""
-    if len(text) >= ENOUGH:
-        return None
+    """Tell what a page needs to show its content, from its whole tree and the little text that was extracted."""
     if is_behind_wall(tree, text):
         return "access"
     return "javascript" if needs_javascript(tree, text) else None
@@ -454,8 +452,6 @@ def needs_javascript(tree: "HtmlElement", text: str) -> bool:
 
 
 def is_behind_wall(tree: "HtmlElement", text: str) -> bool:
-    if len(text) >= ENOUGH:
-        return False
     if any(str(item.get("isAccessibleForFree")).lower() == "false" for item in iter_json_ld(tree)):
         return True
     if len(text) < _HARDLY_ANY and any((field.get("type") or "").lower() == "password" for field in tree.iter("input")):

@@ -540,8 +540,7 @@ class _PdfTable:
 class _RowGroup:
     """The heading of a group of rows (`Cost of sales:`): it holds for rows indented like its first.
 
-    `last` is the last line without figures, whether or not its rows are over.
-    """
+    `last` is the last line without figures, whether or not its rows are over."""
 
     heading: str = ""
     last: str = ""

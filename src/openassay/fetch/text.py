@@ -4,15 +4,14 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 from zlib import error as ZlibError
 
 from openassay.errors import ReadError
-from openassay.fetch import formats
-from openassay.fetch.formats import Extraction, parse_day, reflow
+from openassay.fetch.formats import ContentFormat, Extraction, is_header_row, parse_day, reflow, rows_to_lines
 from openassay.text.words import clean_text
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ class _MarkdownWriter:
             case "tr_open" if self._table is not None:
                 self._table.append([])
             case "table_close" if self._table:
-                self._add_block(*formats.rows_to_lines(self._table[0], self._table[1:]))
+                self._add_block(*rows_to_lines(self._table[0], self._table[1:]))
                 self._table = None
 
     def _add_block(self, *lines: str) -> None:
@@ -176,10 +175,10 @@ def extract_csv(data: bytes) -> Extraction:
             return Extraction("")
         body = list(islice(table, _MAX_ROWS))
         notes = (f"only the first {_MAX_ROWS:,} rows were read",) if next(table, None) is not None else ()
-        if not formats.is_header_row(header):
+        if not is_header_row(header):
             body.insert(0, header)
             header = [f"Column {number}" for number in range(1, len(header) + 1)]
-        lines = ["Columns: " + ", ".join(name for name in header if name), "", *formats.rows_to_lines(header, body)]
+        lines = ["Columns: " + ", ".join(name for name in header if name), "", *rows_to_lines(header, body)]
         return Extraction(clean_text("\n".join(lines)), notes=notes)
     except csv.Error as error:
         raise ReadError(f"not a readable CSV file: {error}", help="Save it again as CSV with quoted fields.") from error
@@ -259,8 +258,8 @@ def _document_lines(root: "_Element") -> Iterator[str]:
             rows = [[_element_text(cell) for cell in row.iterfind(_W + "tc")] for row in block.iterfind(_W + "tr")]
             rows = [row for row in rows if any(row)]
             marked = block.find(f"{_W}tr/{_W}trPr/{_W}tblHeader") is not None
-            has_header = len(rows) > 1 and len(rows[0]) > 1 and (marked or formats.is_header_row(rows[0]))
-            yield from formats.rows_to_lines(rows[0], rows[1:]) if has_header else formats.rows_to_lines([], rows)
+            has_header = len(rows) > 1 and len(rows[0]) > 1 and (marked or is_header_row(rows[0]))
+            yield from rows_to_lines(rows[0], rows[1:]) if has_header else rows_to_lines([], rows)
             yield ""
         elif block.tag == _W + "p" and (text := _element_text(block)):
             style = block.find(f"{_W}pPr/{_W}pStyle")
@@ -287,3 +286,11 @@ def _element_text(element: "_Element") -> str:
             if node.tag == _W + "p" and node is not element:
                 parts.append(" ")
     return " ".join("".join(parts).split())
+
+
+EXTRACTORS: dict[ContentFormat, Callable[[bytes], Extraction]] = {
+    ContentFormat.PLAIN: extract_plain,
+    ContentFormat.MARKDOWN: extract_markdown,
+    ContentFormat.CSV: extract_csv,
+    ContentFormat.DOCX: extract_docx,
+}

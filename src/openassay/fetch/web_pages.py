@@ -106,10 +106,6 @@ class PageCacheEntry(Record):
     etag: str = ""
     modified: str = ""
 
-    @property
-    def freshness(self) -> Freshness:
-        return Freshness(0.0, self.etag, self.modified)
-
 
 class PageCache:
     """Caches pages by address. `terms` are the settings a reading depends on: under others nothing is found."""
@@ -427,7 +423,8 @@ class WebPages:
     async def _fetch_document(self, url: str, stored: PageCacheEntry | None, *, hops: int = 1) -> "_FoundPage":
         """Fetch and extract a page; raises ReadError with the reason why there is no document."""
         known = stored.document if stored else None
-        async with self._fetcher.fetch(url, stored.freshness.validators if stored and known else {}) as fetch:
+        validators = Freshness(0.0, stored.etag, stored.modified).validators if stored and known else {}
+        async with self._fetcher.fetch(url, validators) as fetch:
             response = fetch.response
             # The host's slot is held until the page has a place among those that wait for a reader: what was fetched
             # and not read yet stays bounded.

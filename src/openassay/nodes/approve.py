@@ -111,16 +111,8 @@ async def _approve_report(place: BreakpointPlace, state: State, context: Researc
     answer, update = await _await_decision(place, state, context)
     if answer["decision"] != Decision.MODIFY:
         return update
-    requests = [
-        {
-            "category": "style",
-            "severity": "major",
-            "location": "all",
-            "description": f"A person asks: {fix}",
-            "fix": fix,
-        }
-        for fix in answer["fixes"]
-    ]
+    shared: Plain = {"category": "style", "severity": "major", "location": "all"}
+    requests = [{**shared, "description": f"A person asks: {fix}", "fix": fix} for fix in answer["fixes"]]
     edits = load_edits(state)
     changed: Plain = {
         **edits,

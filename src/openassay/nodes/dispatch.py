@@ -171,8 +171,7 @@ class QueryDeduplicator:
 
     A query that repeats one of an earlier round is left out; what two sub-questions ask alike is asked by the first
     for both. `known` are the queries so far, each behind its sub-question's id; `most` is how many one sub-question may
-    ask in this round.
-    """
+    ask in this round."""
 
     def __init__(self, known: Iterable[str], types: Sequence[QueryType], most: int) -> None:
         self._known = {(question, query_key(text)) for question, _, text in (line.partition(" ") for line in known)}

@@ -171,6 +171,9 @@ _HEDGED = re.compile(
 )
 
 
+BARE_ADVICE = (
+    "Where a statement tells the reader what to do, it is the advice of the source cited for it, not of this report."
+)
 MAX_SCORE = 7.9  # of a report that does not meet them all: it is not of high confidence
 
 
@@ -195,18 +198,26 @@ def check_standards(state: State, draft: Draft, context: ResearchContext) -> lis
     cited = {span.document for claim in claims if claim.id in bound for span in claim.spans}
     available = {span.document for claim in usable for span in claim.spans}
     failures = []
+
+    def add(
+        category: Literal["citation", "methodology"],
+        location: str,
+        description: str,
+        fix: str,
+        caveat: str,
+        *,
+        mendable: bool,
+    ) -> None:
+        issue = Issue(category=category, severity="major", location=location, description=description, fix=fix)
+        failures.append(StandardFailure(issue, caveat, mendable))
+
     if len(cited) < standards.min_citations:
         count = f"{len(cited)} source{'s are' if len(cited) != 1 else ' is'} cited"
         wanted = f"{count} where at least {standards.min_citations}"
-        issue = Issue(
-            category="citation",
-            severity="major",
-            location="whole report",
-            description=f"{wanted} are wanted",
-            fix="cite more of the sources that support the statements",
-        )
+        fix = "cite more of the sources that support the statements"
         caveat = f"This report cites fewer sources than it should: {wanted} were wanted."
-        failures.append(StandardFailure(issue, caveat, mendable=len(available) > len(cited)))
+        mendable = len(available) > len(cited)
+        add("citation", "whole report", f"{wanted} are wanted", fix, caveat, mendable=mendable)
     # Sources without a date are of no known age and do not meet a configured limit.
     today, days = context.now().date(), standards.recency_days
     cutoff = today - timedelta(days=days) if days else find_cutoff(load_question(state), today)
@@ -217,31 +228,15 @@ def check_standards(state: State, draft: Draft, context: ResearchContext) -> lis
     }
     known = [dates[document] for document in cited if document in dates]
     if cutoff and (known or days) and all(day < cutoff for day in known):
-        issue = Issue(
-            category="methodology",
-            severity="major",
-            location="sources",
-            description="no source cited is as recent as it should be",
-            fix="use newer sources, if there are any",
-        )
+        problem, fix = "no source cited is as recent as it should be", "use newer sources, if there are any"
         caveat = "No source cited here is as recent as it should be, so newer facts may be missing."
         mendable = any(dates[document] >= cutoff for document in available if document in dates)
-        failures.append(StandardFailure(issue, caveat, mendable))
+        add("methodology", "sources", problem, fix, caveat, mendable=mendable)
     advice = [(place, sentence.text) for place, sentence in facts if is_bare_advice(sentence.text)]
     if advice and find_sensitive_fields(state, context):
         place, text = advice[0]
-        issue = Issue(
-            category="methodology",
-            severity="major",
-            location=place,
-            description=f"advice as if nobody in particular had given it ({len(advice)}): {text[:80]}",
-            fix="say whose advice it is, or leave it out",
-        )
-        caveat = (
-            "Where a statement tells the reader what to do, it is the advice of the source cited for it, "
-            "not of this report."
-        )
-        failures.append(StandardFailure(issue, caveat, mendable=True))
+        problem = f"advice as if nobody in particular had given it ({len(advice)}): {text[:80]}"
+        add("methodology", place, problem, "say whose advice it is, or leave it out", BARE_ADVICE, mendable=True)
     return failures
 
 

@@ -26,7 +26,7 @@ from openassay.nodes.verify import (
 )
 from openassay.nodes.write import build_write_request, collect_terms, recheck_draft, source_titles
 from openassay.reasoning.base import Draft, DraftClaim, DraftSentence, SourceRating
-from openassay.state import State, load_claims, load_critique, load_disagreements, load_selected, load_sources
+from openassay.state import Plain, State, load_claims, load_critique, load_disagreements, load_sources
 from openassay.verification.sources import assess_credibility
 
 # Written in the words of claims and frames alone, whoever writes: derived afresh, at no cost.
@@ -36,19 +36,7 @@ _FREE = ("disagreements", "not_found")
 async def withdraw(state: State, runtime: Runtime[ResearchContext]) -> State:
     context = runtime.context
     documents = frozenset(state["withdrawn"])
-    # What research has brought, less what these documents gave.
-    update: State = {
-        "sources": [source for source in state["sources"] if source["document"] not in documents],
-        "findings": [item for item in state["findings"] if item["span"]["document"] not in documents],
-        "read": {
-            key: [item for item in items if item["span"]["document"] not in documents]
-            for key, items in state["read"].items()
-        },
-        "selected": {
-            question: [dict(place) for place in places if place["document"] not in documents]
-            for question, places in load_selected(state).items()
-        },
-    }
+    update = _drop_documents(state, documents)
     update.update(await consolidate({**state, **update}, runtime))
     left: State = {**state, **update}
     before = load_claims(state)
@@ -97,6 +85,20 @@ async def withdraw(state: State, runtime: Runtime[ResearchContext]) -> State:
         "best": None,
         "status": Status.REVIEWING,
         "current_agent": "withdraw",
+    }
+
+
+def _drop_documents(state: State, documents: Collection[str]) -> State:
+    """Return what research has brought, less what these documents gave."""
+
+    def keep(items: Sequence[Plain]) -> list[Plain]:
+        return [item for item in items if item.get("span", item)["document"] not in documents]
+
+    return {
+        "sources": keep(state["sources"]),
+        "findings": keep(state["findings"]),
+        "read": {key: keep(items) for key, items in state["read"].items()},
+        "selected": {question: keep(places) for question, places in state["selected"].items()},
     }
 
 

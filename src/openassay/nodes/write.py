@@ -56,14 +56,7 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     checked = await recheck_draft(draft, claims, titles, terms, context)
     opening = build_opening(state, context.options.depth, terms)
     sections = []
-    # Sentences that say a claim in other words, those of them that failed, and those not as drafted.
-    retold = failed = dropped = 0
     for section, sentences in zip(draft.sections, checked, strict=True):
-        for old, new in zip(section.sentences, sentences, strict=True):
-            lost = old.text not in [sentence.text for sentence in new]
-            bound = [claims[name] for name in old.claims if name in claims]
-            in_other_words = bool(old.claims) and not is_verbatim(old.text, bound)
-            retold, failed, dropped = retold + in_other_words, failed + (lost and in_other_words), dropped + lost
         # Two sentences that failed may both have become the claim they were bound to.
         once = {sentence.text: sentence for kept in sentences for sentence in kept}
         # A disagreement needs a statement on each side; a section that lost all its sentences is gone.
@@ -79,6 +72,7 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         if answer.about and not terms.covers_title(answer.about) and not KnownTerms(texts).covers_title(answer.about):
             answer = answer.model_copy(update={"about": ""})
         answers.append(answer)
+    statements = count_statements(draft, checked, claims)
     draft = draft.model_copy(
         update={
             "sections": tuple(sections),
@@ -103,12 +97,27 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         "draft": draft.plain(),
         # A revision that changed nothing is the last: another one would not either.
         "stuck": previous is not None and previous.sections == draft.sections,
-        "statements": {"retold": retold, "failed": failed, "dropped": dropped},
+        "statements": statements,
         "edits": {**state["edits"], "rewrite": False},
         "iteration": state["iteration"] + 1,
         "status": Status.REVIEWING,
         "current_agent": "synthesis",
     }
+
+
+def count_statements(draft: Draft, checked: SentencesBySection, claims: Mapping[str, Claim]) -> dict[str, int]:
+    """Count the sentences that say a claim in other words, those of them that failed, and those not as drafted."""
+    counts = {"retold": 0, "failed": 0, "dropped": 0}
+    for section, sentences in zip(draft.sections, checked, strict=True):
+        for old, new in zip(section.sentences, sentences, strict=True):
+            lost = old.text not in [sentence.text for sentence in new]
+            retold = bool(old.claims) and not is_verbatim(
+                old.text, [claims[name] for name in old.claims if name in claims]
+            )
+            counts["retold"] += retold
+            counts["failed"] += lost and retold
+            counts["dropped"] += lost
+    return counts
 
 
 def build_opening(state: State, depth: Depth, terms: KnownTerms) -> tuple[DraftSentence, ...]:

@@ -115,8 +115,7 @@ def sort_by_score(found: Sequence[RankedPassage]) -> list[RankedPassage]:
 def match_words(wanted: Sequence[str], indexes: Sequence[PassageIndex], limit: int) -> list[RankedPassage]:
     """Match words, best first, with scores relative to the best. A word counts as often as it is given.
 
-    The indexes take a word once. BM25 is a sum over words, so those given twice are asked again and added.
-    """
+    The indexes take a word once. BM25 is a sum over words, so those given twice are asked again and added."""
     counts = Counter(wanted)
     repeated = [word for word, _ in counts.most_common()]
     found: dict[Key, RankedPassage] = {}
@@ -413,8 +412,7 @@ def score_by_meaning(
 def _order_by_coverage(query: str, found: Sequence[RankedPassage]) -> list[RankedPassage]:
     """Order passages so that one is worth more for words of the query that none before it has.
 
-    Five passages about the same half of a question are worth less than two that have both.
-    """
+    Five passages about the same half of a question are worth less than two that have both."""
     left, chosen = list(found[:COVERED]), []
     has = {ranked.key: stem_set(ranked.text) for ranked in left}
     # Of the query's words that any passage has: those that few have tell more.
