@@ -51,15 +51,12 @@ async def publish(state: State, runtime: Runtime[ResearchContext]) -> State:
         history: ThreadHistory = (state["messages"], state.get("conversation_summary", ""))
         spend = await context.account.get_spend()
         free = "" if spend.usd > 0 or spend.tokens > 0 else " and nothing was spent"
-        sections: tuple[Section, ...] = (
-            build_notice("", f"All right, nothing was researched{free}. Ask whenever you like."),
-        )
-        report = await compose_report(state, context, sections, ReportStatus.CANCELLED)
-        return await finish_run(state, context, report, history)
-    history = await condense_history(state, context)
-    if intent == "small_talk":
-        sections = (build_notice("", choose_reply(state["original_query"])),)
-        report = await compose_report(state, context, sections, ReportStatus.CANCELLED)
+        reply = f"All right, nothing was researched{free}. Ask whenever you like."
+    else:
+        history = await condense_history(state, context)
+        reply = choose_reply(state["original_query"]) if intent == "small_talk" else ""
+    if reply:
+        report = await compose_report(state, context, [build_notice("", reply)], ReportStatus.CANCELLED)
         return await finish_run(state, context, report, history)
     draft = apply_edits(Draft.model_validate(state["draft"]), load_edits(state))
     sections = build_sections(draft, load_claims(state), load_sources(state))
@@ -157,10 +154,7 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
         basis, status = "draft" if draft else "analysis", ReportStatus.PARTIAL
         draft = apply_edits(draft, load_edits(state)) if draft else _draft_from_claims(state, supported)
         caveats = [*_list_caveats(state, basis, context), *reader_notes(state, draft, context)]
-        sections = (
-            *build_sections(draft, claims, load_sources(state)),
-            build_notice("Please note", *caveats),
-        )
+        sections = (*build_sections(draft, claims, load_sources(state)), build_notice("Please note", *caveats))
     else:
         basis, status = "nothing", ReportStatus.NO_DATA
         if state["rejected"]:
