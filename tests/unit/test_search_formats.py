@@ -529,7 +529,7 @@ def test_wikipedia_pages_come_in_the_order_of_their_index() -> None:
 def test_wikipedia_says_nothing_where_it_finds_nothing() -> None:
     assert plain_source(WikipediaSource).parse_results('{"batchcomplete":true}') == []
     for body in ("{}", '{"error":{"code":"badvalue","info":"…"}}'):
-        with pytest.raises(ValueError, match="no pages"):
+        with pytest.raises(ValueError, match="no list of results"):
             plain_source(WikipediaSource).parse_results(body)
 
 

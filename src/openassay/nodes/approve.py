@@ -49,14 +49,6 @@ SHOWN: dict[BreakpointPlace, tuple[str, ...]] = {
     "review": ("issues", "critique", "draft"),
     "output": ("draft", "critique"),
 }
-# What can be changed at a place is always shown: an answer is checked against it.
-CHANGED: dict[BreakpointPlace, str] = {
-    "plan": "plan",
-    "harvest": "harvest",
-    "claims": "claims",
-    "review": "draft",
-    "output": "draft",
-}
 PASSAGES_PER_PAGE = 9  # the median of 181 web pages
 MAX_REVISIONS = 5  # versions a person may send back on top of those the settings allow
 REVIEWER_PREFIX = "The reviewer said:"  # marks a notice in a person's own words
@@ -231,7 +223,10 @@ def due_breakpoints(place: BreakpointPlace, state: State, context: ResearchConte
             continue
         condition = f": {when.field} {when.operator} {when.value}".removesuffix(" None") if when else ""
         question = custom.question or f"Continue? ({custom.name}{condition})"
-        shows = tuple(dict.fromkeys((*(custom.shows or shown), CHANGED[place])))
+        changeable = (
+            "draft" if place in ("review", "output") else place
+        )  # always shown: an answer is checked against it
+        shows = tuple(dict.fromkeys((*(custom.shows or shown), changeable)))
         stops.append(DueBreakpoint(key, question, shows, custom.timeout, custom.auto_approve))
     return [stop for stop in stops if stop.key not in state["approvals"]]
 
