@@ -26,7 +26,7 @@ from benchmarks.evaluation.web_pages import load_truths, read_html
 from openassay.fetch.client import FetchClient
 from openassay.fetch.extractor import ExtractorPool
 from openassay.fetch.formats import ContentFormat
-from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
+from openassay.fetch.web_pages import WebPages
 from openassay.protocols import PageResult
 from openassay.settings import HarvestSettings
 from openassay.storage.cache import LruCache
@@ -93,14 +93,11 @@ async def from_web(
     log = Log()
     async with FakeWeb() as web, FetchClient(settings, resolve=web.resolve_public, dial=web.dial) as client:
         addresses = serve(web, bodies, hosts, log)
-        robots = Robots(client, settings.user_agent)
-        visits = PageFetcher(settings, client=client, robots=robots)
-        pages = WebPages(settings, fetcher=visits, cache=LruCache(0), pool=workshop)
+        pages = WebPages(settings, client=client, cache=LruCache(0), pool=workshop)
         began = time.perf_counter()
         found = await asyncio.gather(*map(pages.read, addresses))
         wall = time.perf_counter() - began
         await pages.close()
-        await robots.aclose()
     return wall, log, found
 
 

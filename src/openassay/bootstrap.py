@@ -422,22 +422,15 @@ async def open_pages(settings: Settings, cache: Cache | None = None) -> AsyncIte
     """The web, as far as the guarded client lets anybody."""
     from openassay.fetch.browser import open_browser
     from openassay.fetch.client import FetchClient
-    from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
+    from openassay.fetch.web_pages import WebPages
 
     options = settings.harvest
     async with FetchClient(options) as client, open_browser(options, client.connect) as render:
-        robots = Robots(client, options.user_agent)
-        pages = WebPages(
-            options,
-            fetcher=PageFetcher(options, client=client, robots=robots),
-            cache=cache or LruCache(0),
-            render=render,
-        )
+        pages = WebPages(options, client=client, cache=cache or LruCache(0), render=render)
         try:
             yield pages
         finally:
             await pages.close()
-            await robots.aclose()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 from openassay.errors import ConfigurationError, FetchError
 from openassay.fetch.browser import Render, find_chromium, open_browser
 from openassay.fetch.client import FetchClient
-from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
+from openassay.fetch.web_pages import WebPages
 from openassay.settings import HarvestSettings
 from openassay.testing import MemoryCache
 from tests.fakes.web import FakeWeb
@@ -244,15 +244,10 @@ async def test_a_page_that_needs_javascript_becomes_a_document() -> None:
             FetchClient(options, resolve=web.resolve_public, dial=web.dial) as client,
             open_browser(options, client.connect) as render,
         ):
-            robots = Robots(client, options.user_agent)
-            visits = PageFetcher(options, client=client, robots=robots)
-            read, unread = (
-                WebPages(options, fetcher=visits, cache=MemoryCache(), render=how) for how in (render, None)
-            )
+            read, unread = (WebPages(options, client=client, cache=MemoryCache(), render=how) for how in (render, None))
             page, without = await read.read(f"{SHOP}/tides"), await unread.read(f"{SHOP}/tides")
             for pages in (read, unread):
                 await pages.close()
-            await robots.aclose()
 
     assert page.document is not None, page.reason
     assert "a tide of 14.5 metres" in page.document.text

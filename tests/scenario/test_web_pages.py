@@ -25,7 +25,7 @@ from openassay.fetch.browser import BrowserPage, Render
 from openassay.fetch.client import FetchClient
 from openassay.fetch.extractor import ExtractorPool
 from openassay.fetch.formats import ContentFormat
-from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
+from openassay.fetch.web_pages import WebPages
 from openassay.protocols import PageReader, PageResult
 from openassay.settings import HarvestSettings
 from openassay.testing import MemoryCache
@@ -93,11 +93,8 @@ async def scene(workshop: ExtractorPool) -> AsyncIterator[Scene]:
             if key not in opened:
                 settings = HarvestSettings.model_validate({"host_pause": 0.0, **changed})
                 client = FetchClient(settings, resolve=web.resolve_public, dial=web.dial)
-                robots = Robots(client, settings.user_agent)
-                visits = PageFetcher(settings, client=client, robots=robots)
-                opened[key] = WebPages(settings, fetcher=visits, cache=cache, pool=workshop, render=render, now=clock)
+                opened[key] = WebPages(settings, client=client, cache=cache, pool=workshop, render=render, now=clock)
                 stack.push_async_callback(client.aclose)
-                stack.push_async_callback(robots.aclose)
                 stack.push_async_callback(opened[key].close)
             return opened[key]
 

@@ -24,7 +24,7 @@ from benchmarks.evaluation.hostile import load_addresses as listed_vectors
 from openassay.errors import AddressPolicyError, FetchError
 from openassay.fetch.browser import BrowserProxy
 from openassay.fetch.client import FetchClient
-from openassay.fetch.web_pages import PageFetcher, Robots, WebPages
+from openassay.fetch.web_pages import Robots, WebPages
 from openassay.protocols import PageResult
 from openassay.settings import HarvestSettings
 from openassay.testing import MemoryCache
@@ -276,13 +276,11 @@ async def page_that_refreshes(stage: Stage, pages: WebPages, vector: str) -> Pag
 async def test_no_page_leads_to_a_private_address(stage: Stage, vectors: list[str], door: Doors) -> None:
     options = HarvestSettings(host_pause=0, page_seconds=5)
     async with FetchClient(options, resolve=stage.resolve, dial=stage.dial) as client:
-        robots = Robots(client, "OpenAssayBot/0.1")
-        pages = WebPages(options, fetcher=PageFetcher(options, client=client, robots=robots), cache=MemoryCache())
+        pages = WebPages(options, client=client, cache=MemoryCache())
         try:
             read = [vector for vector in vectors if (await door(stage, pages, vector)).document is not None]
         finally:
             await pages.close()
-            await robots.aclose()
     assert read == []
     assert [address for address in stage.dialled if not is_public(address)] == []
     assert stage.canary.requests == []

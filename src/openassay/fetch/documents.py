@@ -69,16 +69,13 @@ class LocalFileReader:
             message = f"{path.name}: {error.message}"
             raise ReadError(message, help=error.help, path=str(path)) from error
         except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
-            help = "Check the path."
-            match error:
-                case FileNotFoundError():
-                    reason = "no longer there"
-                case PermissionError():
-                    reason, help = "no permission to read it", "Check its permissions."
-                case OSError():
-                    reason = (error.strerror or "cannot be read").lower()
-                case _:
-                    reason = "a link that leads nowhere"
+            reason, help = "a link that leads nowhere", "Check the path."
+            if isinstance(error, FileNotFoundError):
+                reason = "no longer there"
+            elif isinstance(error, PermissionError):
+                reason, help = "no permission to read it", "Check its permissions."
+            elif isinstance(error, OSError):
+                reason = (error.strerror or "cannot be read").lower()
             raise ReadError(f"{path.name}: {reason}", help=help, path=str(path)) from error
 
     def _extract(self, path: Path, format: ContentFormat) -> Extraction:

@@ -262,14 +262,12 @@ class _OtherHostError(FetchError):
 
 
 class PageFetcher:
-    """Fetches a page politely: robots.txt, the limits of its host, then the guarded client.
+    """Fetches a page politely: robots.txt, the limits of its host, then the guarded client."""
 
-    The client and the robots are closed by their owner."""
-
-    def __init__(self, settings: HarvestSettings, *, client: FetchClient, robots: Robots) -> None:
+    def __init__(self, settings: HarvestSettings, client: FetchClient) -> None:
         self._settings = settings
         self._client = client
-        self._robots = robots
+        self._robots = Robots(client, settings.user_agent)
         self._limiter = HostLimiter(
             at_once=settings.at_once,
             at_once_per_host=settings.at_once_per_host,
@@ -279,6 +277,9 @@ class PageFetcher:
     def canonical_url(self, address: str) -> str:
         """Return the address as all its spellings are written; raises AddressPolicyError."""
         return self._client.check(address).url
+
+    async def close(self) -> None:
+        await self._robots.aclose()
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[PageFetch]:
@@ -354,20 +355,20 @@ _STUB_LENGTH = 1_000  # characters of a page that says no more than where it has
 class WebPages:
     """A `protocols.Pages`. Callers that want the same page share its reading, which is cancelled when all give up.
 
-    `render` shows a page to a browser. An extractor pool that is passed in is closed by its owner."""
+    `render` shows a page to a browser. The client and a pool that is passed in are closed by their owner."""
 
     def __init__(
         self,
         settings: HarvestSettings,
         *,
-        fetcher: PageFetcher,
+        client: FetchClient,
         cache: Cache,
         pool: ExtractorPool | None = None,
         render: Render | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._settings = settings
-        self._fetcher = fetcher
+        self._fetcher = PageFetcher(settings, client)
         self._pool = pool or ExtractorPool()
         self._owns_pool = pool is None
         self._render = render
@@ -397,6 +398,7 @@ class WebPages:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._fetcher.close()
         if self._owns_pool:
             await self._pool.close()
 

@@ -48,14 +48,8 @@ async def understand(state: State, runtime: Runtime[ResearchContext]) -> State:
     if invalid := find_invalid_fields(state):
         # Go on as if the thread had never held these fields.
         message = {"role": "user", "content": state["original_query"]}
-        empty: State = {
-            "messages": [message],
-            "subject": None,
-            "conversation_summary": "",
-            "clarification_attempts": 0,
-            "clarified": [],
-        }
-        reset = {name: value for name, value in empty.items() if name in invalid}
+        empty = {"subject": None, "conversation_summary": "", "clarification_attempts": 0, "clarified": []}
+        reset = {name: value for name, value in {"messages": [message], **empty}.items() if name in invalid}
         note = f"The thread could not be read in full and was started afresh: {', '.join(reset)}"
         await context.emit("notice", "understand", text=note, fields=list(reset))
         notices = {**state["notices"], "thread": note}

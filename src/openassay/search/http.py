@@ -7,7 +7,7 @@ it would follow redirects, keep cookies and take proxies from the environment.
 import asyncio
 import random
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -147,12 +147,17 @@ class ProviderClient:
             raise bad_address_error(name)
         if self._transport is None:
             self._transport = httpx2.AsyncHTTPTransport(verify=_ssl_context(), trust_env=False)
-        tracker = _SendTracker()
+        sent = False  # a request that was never sent is billed by nobody
+
+        async def trace(event: str, info: Mapping[str, Any]) -> None:
+            nonlocal sent
+            sent = sent or event.endswith("send_request_headers.started")
+
         try:
             async with asyncio.timeout(seconds):
-                return await _send(name, request, self._transport, tracker)
+                return await _send(name, request, self._transport, trace)
         except TimeoutError:
-            raise timeout_error(name, seconds, sent=tracker.sent) from None
+            raise timeout_error(name, seconds, sent=sent) from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError):
             raise bad_address_error(name) from None
         except httpx2.DecodingError:
@@ -174,19 +179,10 @@ def _ssl_context() -> "SSLContext":
     return httpx2.create_ssl_context(trust_env=False)
 
 
-class _SendTracker:
-    """Notes whether httpx2 has begun to send a request; one that was never sent is billed by nobody."""
-
-    def __init__(self) -> None:
-        self.sent = False
-
-    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        self.sent = self.sent or event.endswith("send_request_headers.started")
+Trace = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 
 
-async def _send(
-    name: str, request: HttpRequest, transport: "AsyncHTTPTransport", tracker: _SendTracker
-) -> HttpResponse:
+async def _send(name: str, request: HttpRequest, transport: "AsyncHTTPTransport", trace: Trace) -> HttpResponse:
     import httpx2
 
     headers = {"Accept-Encoding": "gzip, deflate"}
@@ -200,7 +196,7 @@ async def _send(
         params=dict(request.params) or None,
         json=request.json,
         headers={**headers, **request.headers},
-        extensions={"trace": tracker},
+        extensions={"trace": trace},
     )
     response = await transport.handle_async_request(outgoing)
     try:
