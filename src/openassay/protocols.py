@@ -393,6 +393,10 @@ class SpendAccount(Budget, Protocol):
 
     async def is_exhausted(self) -> bool: ...
 
+    def task_budget(self, task: str, share: float) -> Budget:
+        """Return what pays for a task, from no more than its share of the money."""
+        ...
+
 
 # Who works on which run.
 

@@ -210,6 +210,9 @@ class FreeAccount:
     async def is_exhausted(self) -> bool:
         return self.gone
 
+    def task_budget(self, task: str, share: float) -> Budget:
+        return self
+
     async def buy(self, fee: Fee, request: Callable[[], Awaitable[str]]) -> str:
         self.fees.append(fee)
         return await request()

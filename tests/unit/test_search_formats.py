@@ -613,7 +613,8 @@ def test_github_is_asked_with_few_words_and_a_token_where_there_is_one() -> None
     ],
 )
 def test_github_says_403_to_those_who_ask_too_often(status: int, headers: dict[str, str], retryable: bool) -> None:
-    assert source(GithubSource).explain(HttpResponse(status, headers, "")).retryable is retryable
+    github, reply = source(GithubSource), HttpResponse(status, headers, "")
+    assert github.explain(reply._replace(status=github.read_status(reply))).retryable is retryable
 
 
 # What they share

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import Literal, NamedTuple
 
 from langgraph.runtime import Runtime
@@ -197,27 +198,14 @@ def check_standards(state: State, draft: Draft, context: ResearchContext) -> lis
     usable = [claim for claim in claims if claim.verdict is Verdict.SUPPORTED and not claim.superseded_by]
     cited = {span.document for claim in claims if claim.id in bound for span in claim.spans}
     available = {span.document for claim in usable for span in claim.spans}
-    failures = []
-
-    def add(
-        category: Literal["citation", "methodology"],
-        location: str,
-        description: str,
-        fix: str,
-        caveat: str,
-        *,
-        mendable: bool,
-    ) -> None:
-        issue = Issue(category=category, severity="major", location=location, description=description, fix=fix)
-        failures.append(StandardFailure(issue, caveat, mendable))
-
+    failures, major = [], partial(Issue, severity="major")
     if len(cited) < standards.min_citations:
         count = f"{len(cited)} source{'s are' if len(cited) != 1 else ' is'} cited"
         wanted = f"{count} where at least {standards.min_citations}"
         fix = "cite more of the sources that support the statements"
         caveat = f"This report cites fewer sources than it should: {wanted} were wanted."
-        mendable = len(available) > len(cited)
-        add("citation", "whole report", f"{wanted} are wanted", fix, caveat, mendable=mendable)
+        issue = major(category="citation", location="whole report", description=f"{wanted} are wanted", fix=fix)
+        failures.append(StandardFailure(issue, caveat, mendable=len(available) > len(cited)))
     # Sources without a date are of no known age and do not meet a configured limit.
     today, days = context.now().date(), standards.recency_days
     cutoff = today - timedelta(days=days) if days else find_cutoff(load_question(state), today)
@@ -231,12 +219,15 @@ def check_standards(state: State, draft: Draft, context: ResearchContext) -> lis
         problem, fix = "no source cited is as recent as it should be", "use newer sources, if there are any"
         caveat = "No source cited here is as recent as it should be, so newer facts may be missing."
         mendable = any(dates[document] >= cutoff for document in available if document in dates)
-        add("methodology", "sources", problem, fix, caveat, mendable=mendable)
+        issue = major(category="methodology", location="sources", description=problem, fix=fix)
+        failures.append(StandardFailure(issue, caveat, mendable))
     advice = [(place, sentence.text) for place, sentence in facts if is_bare_advice(sentence.text)]
     if advice and find_sensitive_fields(state, context):
         place, text = advice[0]
         problem = f"advice as if nobody in particular had given it ({len(advice)}): {text[:80]}"
-        add("methodology", place, problem, "say whose advice it is, or leave it out", BARE_ADVICE, mendable=True)
+        fix = "say whose advice it is, or leave it out"
+        issue = major(category="methodology", location=place, description=problem, fix=fix)
+        failures.append(StandardFailure(issue, BARE_ADVICE, mendable=True))
     return failures
 
 

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from time import monotonic
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from langgraph.runtime import Runtime
 
@@ -19,7 +19,7 @@ from openassay.models.plan import SubQuestion, Understanding
 from openassay.nodes.dispatch import FAST_RATE, available_types, query_types_of, result_from_hits
 from openassay.nodes.failures import is_transient
 from openassay.nodes.preferences import language_code, source_preferences
-from openassay.protocols import Budget, RemoteSource, SearchAnswer, Source
+from openassay.protocols import RemoteSource, SearchAnswer, Source
 from openassay.reasoning.base import QueryAttempt, QueryRequest, TypedQuery
 from openassay.search.ranking import fuse
 from openassay.state import Plain, SearchOutcome, SearchTask, State
@@ -36,13 +36,6 @@ STAND_IN_QUERIES = 3  # to a slow source where no other searches the web
 _SITE = re.compile(r"(?<!\S)(-?)site:([\w.-]+)", re.I)
 
 
-@runtime_checkable
-class BudgetSplitter(Protocol):
-    """An account that can give a task its share of the money."""
-
-    def task_budget(self, task: str, share: float) -> Budget: ...
-
-
 class QueryResult(NamedTuple):
     """What one query brought at one source."""
 
@@ -56,8 +49,7 @@ class QueryResult(NamedTuple):
 
 async def search(task: SearchTask, runtime: Runtime[ResearchContext]) -> State:
     context = runtime.context
-    names = task.get("sources")  # runs that began before a plan named them have none
-    sources = [source for source in context.sources if names is None or source.name in names]
+    sources = [source for source in context.sources if source.name in task["sources"]]
     if not sources:  # an outage too: an empty report would not say why
         raise SourceError(
             "there is no source to search: the plan and what you avoid rule out all sources of this run",
@@ -156,10 +148,8 @@ async def _ask(query: Plain, source: Source, task: SearchTask, context: Research
     began = monotonic()
     try:
         if isinstance(source, RemoteSource):
-            account = context.account
             # Paid searches of one sub-question must not use up what the others need.
-            budget = account.task_budget(question, task["share"]) if isinstance(account, BudgetSplitter) else account
-            answer = await source.ask(request, budget)
+            answer = await source.ask(request, context.account.task_budget(question, task["share"]))
             # What the provider took; where it does not say so, how long the search waited for it.
             waited = 0.0 if answer.cached else monotonic() - began
             seconds = waited if answer.seconds is None else answer.seconds

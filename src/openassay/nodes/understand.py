@@ -12,7 +12,7 @@ from openassay.models.event import Status
 from openassay.models.plan import SHORTEST, Clarity, ThreadMessage, Understanding
 from openassay.nodes.plan import ask_person
 from openassay.reasoning.base import Conversation
-from openassay.state import State, load_messages
+from openassay.state import Plain, State, load_messages
 from openassay.text.small_talk import is_indifferent
 
 
@@ -48,7 +48,7 @@ async def understand(state: State, runtime: Runtime[ResearchContext]) -> State:
     if invalid := find_invalid_fields(state):
         # Go on as if the thread had never held these fields.
         message = {"role": "user", "content": state["original_query"]}
-        empty = {"subject": None, "conversation_summary": "", "clarification_attempts": 0, "clarified": []}
+        empty: Plain = {"subject": None, "conversation_summary": "", "clarification_attempts": 0, "clarified": []}
         reset = {name: value for name, value in {"messages": [message], **empty}.items() if name in invalid}
         note = f"The thread could not be read in full and was started afresh: {', '.join(reset)}"
         await context.emit("notice", "understand", text=note, fields=list(reset))

@@ -23,7 +23,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from openassay.errors import SourceError
 from openassay.models.base import Record
@@ -59,6 +59,11 @@ class ProviderEntry(BaseModel):
     @classmethod
     def read(cls, body: str) -> Self:
         return cls.model_validate_json(repair_json(body))
+
+
+def nested_field(*path: str, default: Any = None) -> Any:
+    """Declare a field that stands deeper in an answer."""
+    return Field(default, validation_alias=AliasPath(*path))
 
 
 class WebEntry(ProviderEntry):
@@ -158,6 +163,10 @@ class ApiSource(ABC):
         """Return the limits of `own_terms` that a key or a contact raises."""
         return {}
 
+    def read_status(self, reply: HttpResponse) -> int:
+        """Return what an answer means as a status; some providers send errors under another one."""
+        return reply.status
+
     def explain(self, reply: HttpResponse) -> SourceError:
         """Return the error that a status other than 200 means."""
         return status_error(self.name, reply, self.own_terms.key, has_key=bool(self.key))
@@ -247,6 +256,7 @@ class ApiSource(ABC):
                 )
             began = monotonic()
             reply = await self.fetch(self._to_http_request(request), seconds)
+            reply = reply._replace(status=self.read_status(reply))
             if reply.status == 200:
                 return reply.text, monotonic() - began
             error = self.explain(reply)

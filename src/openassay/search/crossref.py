@@ -2,10 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import AliasPath, Field
+from pydantic import Field
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries, read_list
+from openassay.search.base import (
+    PaperSource,
+    ProviderEntry,
+    ProviderRequest,
+    make_paper,
+    nested_field,
+    parse_entries,
+    read_list,
+)
 from openassay.search.fields import date_from_parts, doi_url, strip_markup
 
 FIELDS = "DOI,title,abstract,author,issued"
@@ -26,7 +34,7 @@ class CrossrefWork(ProviderEntry):
     title: tuple[str, ...] = Field(min_length=1)
     abstract: str = ""
     author: tuple[CrossrefAuthor, ...] = ()
-    issued: tuple[tuple[int | None, ...], ...] = Field((), validation_alias=AliasPath("issued", "date-parts"))
+    issued: tuple[tuple[int | None, ...], ...] = nested_field("issued", "date-parts", default=())
 
 
 class CrossrefSource(PaperSource):

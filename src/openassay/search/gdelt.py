@@ -12,7 +12,7 @@ from pydantic import Field
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
 from openassay.search.base import ApiSource, ProviderRequest, WebEntry, read_entries
 from openassay.search.fields import query_keywords, repair_json, today
-from openassay.search.http import HttpRequest, HttpResponse
+from openassay.search.http import HttpResponse
 
 LANGUAGES = dict(
     pair.split(":")
@@ -75,11 +75,10 @@ class GdeltSource(ApiSource):
             }
         )
 
-    async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
+    def read_status(self, reply: HttpResponse) -> int:
         """Recognise refusals, which are text and may come with status 200."""
-        reply = await super().fetch(request, seconds)
         limited = reply.status == 200 and not reply.text.lstrip().startswith("{") and _LIMITED.search(reply.text[:500])
-        return reply._replace(status=429) if limited else reply
+        return 429 if limited else reply.status
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         body = body.strip()

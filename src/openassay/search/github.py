@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import AliasPath, Field
+from pydantic import Field
 
-from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import ApiSource, ProviderRequest, WebEntry, read_entries
+from openassay.search.base import ApiSource, ProviderRequest, WebEntry, nested_field, read_entries
 from openassay.search.fields import join_terms, query_keywords
 from openassay.search.http import HttpResponse
 
@@ -20,7 +19,7 @@ class GithubRepository(WebEntry):
     title: str = Field(alias="full_name")
     snippet: str | None = Field(None, alias="description")
     published: str | None = Field(None, alias="pushed_at")
-    author: str | None = Field(None, validation_alias=AliasPath("owner", "login"))
+    author: str | None = nested_field("owner", "login")
 
 
 class GithubSource(ApiSource):
@@ -48,10 +47,10 @@ class GithubSource(ApiSource):
             query += f" pushed:<={search.until}"
         return ProviderRequest(params={"q": query, "per_page": search.limit}, headers=headers)
 
-    def explain(self, reply: HttpResponse) -> SourceError:
+    def read_status(self, reply: HttpResponse) -> int:
         """Tell a 403 for too many requests from one for a bad key."""
         limited = reply.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in reply.headers
-        return super().explain(reply._replace(status=429) if reply.status == 403 and limited else reply)
+        return 429 if reply.status == 403 and limited else reply.status
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         found = read_entries(GithubRepository, body, "items")

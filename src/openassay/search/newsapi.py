@@ -10,7 +10,7 @@ from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
 from openassay.search.base import ApiSource, ProviderRequest, WebEntry, read_entries
 from openassay.search.fields import join_terms, query_keywords, today
-from openassay.search.http import HttpRequest, HttpResponse
+from openassay.search.http import HttpResponse
 
 LANGUAGES = frozenset("ar de en es fr he it nl no pt ru sv ud zh".split())
 MAX_QUERY = 500  # characters
@@ -59,11 +59,9 @@ class NewsApiSource(ApiSource):
             headers={"X-Api-Key": self.key},
         )
 
-    async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
-        """Recognise errors that come with status 200."""
-        reply = await super().fetch(request, seconds)
+    def read_status(self, reply: HttpResponse) -> int:
         error = _ERROR.match(reply.text) if reply.status == 200 else None
-        return reply._replace(status=_STATUSES.get(error[1], 401 if "apiKey" in error[1] else 400)) if error else reply
+        return _STATUSES.get(error[1], 401 if "apiKey" in error[1] else 400) if error else reply.status
 
     def explain(self, reply: HttpResponse) -> SourceError:
         if reply.status == 426:

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import AliasPath, Field, NonNegativeInt
+from pydantic import NonNegativeInt
 
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, read_entries
+from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, nested_field, read_entries
 from openassay.search.fields import doi_url, join_terms, parse_iso_date, query_keywords, strip_markup
 
 FIELDS = (
@@ -16,7 +16,7 @@ MAX_ABSTRACT = 5_000  # words; a longer abstract is a whole text that was taken 
 
 
 class OpenAlexAuthorship(ProviderEntry):
-    name: str | None = Field(None, validation_alias=AliasPath("author", "display_name"))
+    name: str | None = nested_field("author", "display_name")
 
 
 class OpenAlexWork(ProviderEntry):
@@ -26,9 +26,9 @@ class OpenAlexWork(ProviderEntry):
     publication_date: str | None = None
     authorships: tuple[OpenAlexAuthorship, ...] | None = None
     abstract_inverted_index: dict[str, tuple[NonNegativeInt, ...]] | None = None
-    landing: str | None = Field(None, validation_alias=AliasPath("primary_location", "landing_page_url"))
-    pdf: str | None = Field(None, validation_alias=AliasPath("best_oa_location", "pdf_url"))
-    free: str | None = Field(None, validation_alias=AliasPath("open_access", "oa_url"))
+    landing: str | None = nested_field("primary_location", "landing_page_url")
+    pdf: str | None = nested_field("best_oa_location", "pdf_url")
+    free: str | None = nested_field("open_access", "oa_url")
 
     @property
     def abstract(self) -> str:

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from pydantic import AliasPath, Field
-
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, parse_entries
+from openassay.search.base import PaperSource, ProviderEntry, ProviderRequest, make_paper, nested_field, parse_entries
 from openassay.search.fields import date_from_parts, doi_url, parse_iso_date, query_keywords
 
 FIELDS = "title,abstract,url,year,publicationDate,authors,externalIds,openAccessPdf"
@@ -22,9 +20,9 @@ class SemanticScholarPaper(ProviderEntry):
     year: int | None = None
     publicationDate: str | None = None
     authors: tuple[SemanticScholarAuthor, ...] | None = None
-    doi: str | None = Field(None, validation_alias=AliasPath("externalIds", "DOI"))
-    arxiv: str | None = Field(None, validation_alias=AliasPath("externalIds", "ArXiv"))
-    pdf: str | None = Field(None, validation_alias=AliasPath("openAccessPdf", "url"))
+    doi: str | None = nested_field("externalIds", "DOI")
+    arxiv: str | None = nested_field("externalIds", "ArXiv")
+    pdf: str | None = nested_field("openAccessPdf", "url")
 
     @property
     def address(self) -> str:

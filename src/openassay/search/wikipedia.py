@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
 from openassay.search.base import READABLE, ApiSource, ProviderEntry, ProviderRequest, read_entries
 from openassay.search.fields import join_terms, query_keywords, shorten
-from openassay.search.http import HttpRequest, HttpResponse
+from openassay.search.http import HttpResponse
 
 # Editions with more than 100,000 articles. A language becomes part of a host name: no other is tried.
 EDITIONS = frozenset(
@@ -75,10 +75,8 @@ class WikipediaSource(ApiSource):
             headers={"User-Agent": f"{agent} ({contact})" if contact and contact.isascii() else agent},
         )
 
-    async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
-        """Recognise errors that come with status 200."""
-        reply = await super().fetch(request, seconds)
-        return reply._replace(status=429) if reply.status == 200 and _BUSY.match(reply.text) else reply
+    def read_status(self, reply: HttpResponse) -> int:
+        return 429 if reply.status == 200 and _BUSY.match(reply.text) else reply.status
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         response = WikipediaResponse.read(body)
