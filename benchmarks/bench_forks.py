@@ -83,14 +83,14 @@ async def ask(engine: Engine, asked: tuple[str, Depth], options: ResearchOptions
 
 
 async def at_each(engine: Engine, thread: str, path: Path) -> Forked:
-    moments = await engine.history(thread, limit=None)
+    moments = await engine.history.list_page(thread, limit=None)
     ends = {moment.run: moment.checkpoint for moment in moments if not moment.next}
     reports = {
-        run: ReportData.model_validate((await engine.state_at(thread, at))["report"]) for run, at in ends.items()
+        run: ReportData.model_validate((await engine.history.state(thread, at))["report"]) for run, at in ends.items()
     }
     before, done, alike, began = kept(path, thread), 0, 0, time.perf_counter()
     for moment in moments:
-        run = await engine.fork(thread, moment.checkpoint)
+        run = await engine.branches.fork(thread, moment.checkpoint)
         outcome = await engine.wait(run.id)
         done += outcome.report is not None
         alike += facts(outcome.report) == facts(reports[moment.run])
@@ -100,7 +100,7 @@ async def at_each(engine: Engine, thread: str, path: Path) -> Forked:
 async def with_changes(engine: Engine, thread: str) -> int:
     done = 0
     for changes in CHANGES:
-        run = await engine.fork(thread, None, changes)
+        run = await engine.branches.fork(thread, None, changes)
         done += (await engine.wait(run.id)).report is not None
     return done
 
@@ -131,10 +131,10 @@ async def long_history(folder: Path) -> tuple[float, float]:
         print(f"outline of {outlined:,} checkpoints {time.perf_counter() - began:.3f} s")
     async with open_engine(load(data_dir=folder, log_level="error")) as engine:
         began = time.perf_counter()
-        await engine.history(thread)
+        await engine.history.list_page(thread)
         page = time.perf_counter() - began
         began = time.perf_counter()
-        await engine.history(thread, limit=None)
+        await engine.history.list_page(thread, limit=None)
         return page, time.perf_counter() - began
 
 

@@ -162,9 +162,9 @@ async def ask(engine: Engine, question: str, thread: str | None) -> str:
 async def opened(engine: Engine, thread: str) -> None:
     """What a reader of a thread sees first."""
     await engine.view(thread)
-    await engine.report(thread)
+    await engine.history.report(thread)
     await engine.threads.runs(thread)
-    await engine.history(thread)
+    await engine.history.list_page(thread)
 
 
 async def best(*calls: Callable[[], Awaitable[Any]]) -> list[float]:

@@ -121,7 +121,7 @@ async def _seen(engine: Engine, thread: str) -> list[Any]:
         [await ledger.export(run.id) for run in runs],
         await engine.state(thread),
         (await engine.view(thread)).plain(),
-        [review.plain() for review in await engine.reviews(thread)],
+        [review.plain() for review in await engine.interrupts.reviews(thread)],
     ]
 
 

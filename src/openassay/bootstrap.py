@@ -337,6 +337,7 @@ async def open_server_resources(
             pages=base.pages,
             ranker=IndexRanker(_open_temporary_index, base.embedder),
             reasoners=reasoners,
+            choose_sources=sources or base.sources,
             support=support,
             checkpointer=stores.checkpointer,
             locks=base.locks,
@@ -345,13 +346,13 @@ async def open_server_resources(
             journal=journal,
             now=lambda: datetime.now(UTC),
         )
-        engine = Engine(runner, sources or base.sources, base.sources.forget)
+        engine = Engine(runner, base.sources.forget)
         stack.push_async_callback(engine.close)
         engine.watchers.append(lambda event: base.shared.signals.notify(f"run:{event.run}"))
         if traces is not None:
             engine.watchers.append(traces.record_event)
         if expire:
-            await engine.expire()
+            await engine.archive.expire()
             await asyncio.to_thread(base.files.tidy)
         yield ServerResources(
             **{field.name: getattr(base, field.name) for field in fields(base)},

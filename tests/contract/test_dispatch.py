@@ -12,7 +12,6 @@ import pytest
 from openassay.bootstrap import open_server_resources
 from openassay.context import current_run
 from openassay.engine.engine import Engine
-from openassay.engine.resume import RunCoordinator
 from openassay.errors import StorageError
 from openassay.models.event import RunStatus
 from openassay.models.evidence import Hit
@@ -261,10 +260,10 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
 ) -> None:
     monkeypatch.setattr("openassay.worker.attempts.CRASH_RETRY_SECONDS", 0.2)
 
-    async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
+    async def take_up(self: Engine, run: Run, **more: Any) -> bool:
         raise OSError("unforeseen")
 
-    monkeypatch.setattr(RunCoordinator, "claim", take_up)
+    monkeypatch.setattr(Engine, "claim", take_up)
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
         assert await place.ended(run) == [RunStatus.FAILED]
@@ -273,15 +272,15 @@ async def test_one_that_nobody_can_take_up_is_not_tried_for_ever(
 
 @pytest.mark.slow
 async def test_what_may_pass_is_tried_again(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, faults = RunCoordinator.claim, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
+    real, faults = Engine.claim, [StorageError("the disk is full", retryable=True), OSError("unforeseen")]
     monkeypatch.setattr("openassay.worker.attempts.CRASH_RETRY_SECONDS", 0.2)
 
-    async def take_up(self: RunCoordinator, run: Run, **more: Any) -> bool:
+    async def take_up(self: Engine, run: Run, **more: Any) -> bool:
         if faults:
             raise faults.pop()
         return await real(self, run, **more)
 
-    monkeypatch.setattr(RunCoordinator, "claim", take_up)
+    monkeypatch.setattr(Engine, "claim", take_up)
     async with taking_up(settings) as place:
         [run] = await place.put("ann")
         assert await place.ended(run) == [RunStatus.DONE]

@@ -37,15 +37,14 @@ def clock() -> Callable[[], datetime]:
 
 @pytest.fixture(params=["in memory", "sqlite", "postgres"])
 async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UserMemory]:
-    match request.param:
-        case "in memory":
-            yield UserMemory(InMemoryStore(), clock())
-        case "postgres":
+    async with open_memory(tmp_path / "memory.sqlite3") as memory:
+        if request.param == "in memory":
+            memory = UserMemory(InMemoryStore())
+        elif request.param == "postgres":
             database: PostgresDatabase = request.getfixturevalue("postgres_database")
-            yield create_shared_memory(Rows(database), database, clock())
-        case _:
-            async with open_memory(tmp_path / "memory.sqlite3", clock()) as memory:
-                yield memory
+            memory = create_shared_memory(Rows(database), database)
+        memory.now = clock()
+        yield memory
 
 
 async def texts(memory: UserMemory, user: str = "ann") -> list[str]:

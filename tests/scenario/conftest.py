@@ -102,12 +102,13 @@ class Lab:
             pages=self.pages,
             ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
             reasoners=self.reasoners,
+            choose_sources=lambda options: (self.sources, {}),
             support=FeatureSupportScorer(embedder),
             checkpointer=self.checkpointer,
             locks=FileLocks(folder / "locks"),
             now=lambda: datetime.now(UTC) + self.ahead,
         )
-        self.engine = Engine(runner, sources=lambda options: (self.sources, {}))
+        self.engine = Engine(runner)
 
     def holds(self, *documents: Document, before: Callable[[str], Any] | None = None) -> FakeSource:
         """The one source of this laboratory is these documents."""
@@ -121,7 +122,7 @@ class Lab:
 
     async def answer(self, outcome: RunOutcome, value: object) -> RunOutcome:
         [question] = outcome.questions
-        run = await self.engine.answer(outcome.run.thread, question.id, value)
+        run = await self.engine.interrupts.answer(outcome.run.thread, question.id, value)
         return await self.settled(run.id)
 
     async def settled(self, run: str) -> RunOutcome:

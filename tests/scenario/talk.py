@@ -38,7 +38,7 @@ class Talk:
     async def say(self, message: str) -> RunOutcome:
         if self.thread and self.outcome and self.outcome.questions:
             [question] = self.outcome.questions
-            run = await self.engine.answer(self.thread, question.id, message)
+            run = await self.engine.interrupts.answer(self.thread, question.id, message)
         else:
             run = await self.engine.start(message, ResearchOptions.model_validate(self.options), thread=self.thread)
         self.thread = run.thread

@@ -39,14 +39,14 @@ def here(lab: Make, rows: Rows) -> Lab:
 
 
 async def forked(here: Lab, thread: str, at: str | None = None, **changes: Any) -> Report:
-    run = await here.engine.fork(thread, at, BranchChanges(**changes))
+    run = await here.engine.branches.fork(thread, at, BranchChanges(**changes))
     outcome = await here.settled(run.id)
     assert outcome.report is not None, outcome.run.error
     return outcome.report
 
 
 async def moment(here: Lab, thread: str, after: str) -> CheckpointInfo:
-    return [one for one in await here.engine.history(thread, limit=None) if after in one.after][-1]
+    return [one for one in await here.engine.history.list_page(thread, limit=None) if after in one.after][-1]
 
 
 async def latest(here: Lab) -> str:
@@ -86,7 +86,7 @@ def words(report: Report) -> int:
 async def test_every_step_of_a_run_can_be_looked_at_again(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
-    history = await here.engine.history(thread, limit=None)
+    history = await here.engine.history.list_page(thread, limit=None)
     assert [one.number for one in history] == list(range(1, len(history) + 1))
     assert history[0].begins
     assert history[-1].next == ()
@@ -96,37 +96,37 @@ async def test_every_step_of_a_run_can_be_looked_at_again(here: Lab) -> None:
     assert "sub-questions planned" in told["plan"]
     assert told["publish"].startswith("report complete")
     assert [one.time for one in history] == sorted(one.time for one in history)
-    assert await here.engine.history(thread, limit=3) == history[-3:]
+    assert await here.engine.history.list_page(thread, limit=3) == history[-3:]
 
 
 async def test_the_state_of_a_moment_is_that_of_the_moment(here: Lab) -> None:
     thread = (await here.report(QUESTION)).provenance.thread
-    first, planned = (await here.engine.history(thread, limit=None))[0], await moment(here, thread, "plan")
-    asked = await here.engine.view_at(thread, "1")
+    first, planned = (await here.engine.history.list_page(thread, limit=None))[0], await moment(here, thread, "plan")
+    asked = await here.engine.history.view(thread, "1")
     assert (asked.user_inputs.goal, asked.plan, asked.next) == (QUESTION, None, ("understand",))
-    after_plan = await here.engine.view_at(thread, planned.short)
+    after_plan = await here.engine.history.view(thread, planned.short)
     assert after_plan.plan is not None
     assert (after_plan.search_results, after_plan.draft) == ((), None)
-    written = await here.engine.view_at(thread, (await moment(here, thread, "write")).checkpoint)
+    written = await here.engine.history.view(thread, (await moment(here, thread, "write")).checkpoint)
     assert written.draft is not None
     assert "412" in written.draft.text
-    assert (await here.engine.state_at(thread, first.checkpoint))["original_query"] == QUESTION
+    assert (await here.engine.history.state(thread, first.checkpoint))["original_query"] == QUESTION
 
 
 async def test_a_checkpoint_that_is_not_there_is_said_to_be_so(here: Lab) -> None:
     thread = (await here.report(QUESTION)).provenance.thread
     other = (await here.report("How do visitors reach Lake Marrow?")).provenance.thread
-    [*_, foreign] = await here.engine.history(other)
+    [*_, foreign] = await here.engine.history.list_page(other)
     with pytest.raises(NotFoundError, match=f"is of thread {other}, not of {thread}"):
-        await here.engine.view_at(thread, foreign.checkpoint)
+        await here.engine.history.view(thread, foreign.checkpoint)
     for name in ("99", "0", "nosuch", "1f", "", "1f000000-0000"):
         with pytest.raises(NotFoundError, match="has no checkpoint") as caught:
-            await here.engine.view_at(thread, name)
+            await here.engine.history.view(thread, name)
         assert caught.value.help
     with pytest.raises(NotFoundError, match="at least 8 characters"):
-        await here.engine.view_at(thread, "1f1e")
+        await here.engine.history.view(thread, "1f1e")
     with pytest.raises(NotFoundError, match="no thread nosuch"):
-        await here.engine.history("nosuch")
+        await here.engine.history.list_page("nosuch")
 
 
 # Forks ------------------------------------------------------------------------------------------------
@@ -137,13 +137,15 @@ async def test_a_fork_at_each_checkpoint_ends_as_its_parent_did(here: Lab, rows:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
     before = kept(rows, thread)
-    for one in await here.engine.history(thread, limit=None):
+    for one in await here.engine.history.list_page(thread, limit=None):
         branch = await forked(here, thread, one.checkpoint)
         assert facts(branch) == facts(report), one.label
         assert branch.status is ReportStatus.COMPLETE
-        assert (await here.engine.report(await latest(here))).model_dump() == branch.model_dump()
+        assert (await here.engine.history.report(await latest(here))).model_dump() == branch.model_dump()
     assert kept(rows, thread) == before
-    assert len((await here.engine.tree(thread)).branches) == len(await here.engine.history(thread, limit=None))
+    assert len((await here.engine.branches.tree(thread)).branches) == len(
+        await here.engine.history.list_page(thread, limit=None)
+    )
 
 
 async def test_style_and_length_are_changed_before_anything_is_written(here: Lab) -> None:
@@ -151,7 +153,7 @@ async def test_style_and_length_are_changed_before_anything_is_written(here: Lab
     thread = report.provenance.thread
     branch = await forked(here, thread, style="executive", words=50)
     assert words(branch) < words(report)
-    [tree] = (await here.engine.tree(thread)).branches
+    [tree] = (await here.engine.branches.tree(thread)).branches
     assert (tree.changed, tree.moment) == ("executive style, 50 words", (await moment(here, thread, "verify")).label)
     assert tree.title.startswith("executive style, 50 words · How")
     log = await here.log((await here.threads.runs(tree.thread))[0].id)
@@ -176,7 +178,7 @@ async def test_another_deliverable_leaves_both_branches_readable(here: Lab) -> N
     assert branch.plan.deliverable == "A one-page briefing for the board"
     state = await here.engine.state(await latest(here))
     assert (state["options"]["style"], state["options"]["words"]) == ("executive", 350)
-    assert (await here.engine.report(thread)).model_dump() == report.model_dump()
+    assert (await here.engine.history.report(thread)).model_dump() == report.model_dump()
 
 
 async def test_an_edited_plan_is_carried_out(here: Lab) -> None:
@@ -187,7 +189,7 @@ async def test_an_edited_plan_is_carried_out(here: Lab) -> None:
     assert branch.plan is not None
     assert asks in [question.text for question in branch.plan.questions]
     assert any("60 passengers" in claim.text for claim in branch.claims)
-    [tree] = (await here.engine.tree(thread)).branches
+    [tree] = (await here.engine.branches.tree(thread)).branches
     assert tree.moment == (await moment(here, thread, "plan")).label
 
 
@@ -212,7 +214,7 @@ async def test_a_source_is_done_without(here: Lab) -> None:
         assert SURVEY.hash not in {card.document for card in branch.sources}
         assert GAZETTE.hash in {card.document for card in branch.sources}
     # Asked anew from its parent, at a moment when nothing had been found yet: the number is that of the report.
-    run = await here.engine.fork(report.provenance.thread, None, BranchChanges(without=(card.id,)))
+    run = await here.engine.branches.fork(report.provenance.thread, None, BranchChanges(without=(card.id,)))
     await here.settled(run.id)
     again = await forked(here, run.thread, depth="quick")
     assert SURVEY.hash not in {card.document for card in again.sources}
@@ -243,7 +245,7 @@ async def test_a_branch_is_a_thread_like_any_other(here: Lab, rows: Rows) -> Non
     assert follow_up.report is not None
     assert "Lake Marrow" in follow_up.report.question
     await forked(here, branch, words=50)
-    tree = await here.engine.tree(await latest(here))
+    tree = await here.engine.branches.tree(await latest(here))
     assert tree.thread == thread
     assert tree.branches[0].thread == branch
     assert tree.branches[0].branches[0].parent == branch
@@ -262,13 +264,13 @@ async def test_a_branch_that_begins_too_late_goes_back_to_its_parent(here: Lab) 
     assert state["options"]["words"] == 60
     first, second = [run.id for of in (thread, shorter) for run in await here.threads.runs(of)]
     assert state["options"]["lineage"] == [second, first]
-    assert [tree.parent for tree in (await here.engine.tree(thread)).branches] == [thread, thread]
+    assert [tree.parent for tree in (await here.engine.branches.tree(thread)).branches] == [thread, thread]
 
 
 async def test_a_finished_copy_can_be_vetoed(here: Lab) -> None:
     report = await here.report(QUESTION)
     await forked(here, report.provenance.thread)
-    run = await here.engine.veto(await latest(here), ["survey.example"])
+    run = await here.engine.vetoes.begin(await latest(here), ["survey.example"])
     outcome = await here.settled(run.id)
     assert outcome.report is not None, outcome.run.error
     assert SURVEY.hash not in {card.document for card in outcome.report.sources}
@@ -277,12 +279,12 @@ async def test_a_finished_copy_can_be_vetoed(here: Lab) -> None:
 async def test_what_was_vetoed_stays_out_of_a_branch(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
-    await here.settled((await here.engine.veto(thread, ["survey.example"])).id)
+    await here.settled((await here.engine.vetoes.begin(thread, ["survey.example"])).id)
     again = await forked(here, thread)
     changed = await forked(here, thread, words=50)
     for branch in (again, changed):
         assert SURVEY.hash not in {card.document for card in branch.sources}
-    [copy, shorter] = (await here.engine.tree(thread)).branches
+    [copy, shorter] = (await here.engine.branches.tree(thread)).branches
     assert copy.moment.endswith("after publish")
     assert shorter.moment.endswith("after plan")  # what the source had found goes, so it is searched again
 
@@ -292,17 +294,19 @@ async def test_a_question_at_the_fork_is_asked_again_and_on_the_branch_alone(lab
     here.holds(*LAKE)
     asked = await here.ask(QUESTION, interactive=True)
     thread = asked.run.thread
-    run = await here.engine.fork(thread)
+    run = await here.engine.branches.fork(thread)
     branch = await here.settled(run.id)
     assert branch.run.status is RunStatus.WAITING
     assert branch.questions[0].id != asked.questions[0].id
     assert branch.questions[0].question == asked.questions[0].question
     done = await here.answer(branch, "approve")
     assert done.report is not None
-    assert (await here.engine.open_questions(thread))[0].id == asked.questions[0].id
+    assert (await here.engine.interrupts.open_questions(thread))[0].id == asked.questions[0].id
     assert (await here.answer(asked, "approve")).report is not None
     # Answered on the parent, and still asked by whoever goes back to before it.
-    once_more = await here.settled((await here.engine.replay(thread, (await moment(here, thread, "plan")).short)).id)
+    once_more = await here.settled(
+        (await here.engine.branches.fork(thread, (await moment(here, thread, "plan")).short)).id
+    )
     assert once_more.run.status is RunStatus.WAITING
 
 
@@ -315,7 +319,7 @@ async def test_a_branch_on_which_nobody_is_asked_takes_the_defaults(
 ) -> None:
     asked = await here.ask(question, interactive=True, mode=mode)
     assert asked.run.status is RunStatus.WAITING
-    run = await here.engine.fork(asked.run.thread, interactive=False)
+    run = await here.engine.branches.fork(asked.run.thread, interactive=False)
     branch = await here.settled(run.id)
     assert branch.report is not None, branch.questions
     assert note in " ".join(branch.report.notices)
@@ -327,7 +331,7 @@ async def test_branches_run_at_the_same_time(here: Lab, rows: Rows) -> None:
     thread = report.provenance.thread
     before = kept(rows, thread)
     planned = await moment(here, thread, "plan")
-    runs = [await here.engine.fork(thread, planned.short, BranchChanges(words=60 + n)) for n in range(3)]
+    runs = [await here.engine.branches.fork(thread, planned.short, BranchChanges(words=60 + n)) for n in range(3)]
     outcomes = await asyncio.gather(*(here.settled(run.id) for run in runs))
     assert all(outcome.report is not None for outcome in outcomes)
     assert len({outcome.run.thread for outcome in outcomes}) == 3
@@ -339,10 +343,10 @@ async def test_a_branch_outlives_its_parent(here: Lab) -> None:
     await forked(here, report.provenance.thread, words=50)
     branch = await latest(here)
     await here.threads.delete(report.provenance.thread)
-    tree = await here.engine.tree(branch)
+    tree = await here.engine.branches.tree(branch)
     assert (tree.thread, tree.of_deleted, tree.parent) == (branch, True, report.provenance.thread)
-    assert (await here.engine.report(branch)).status is ReportStatus.COMPLETE
-    assert (await here.engine.view_at(branch, "1")).user_inputs.goal == QUESTION
+    assert (await here.engine.history.report(branch)).status is ReportStatus.COMPLETE
+    assert (await here.engine.history.view(branch, "1")).user_inputs.goal == QUESTION
 
 
 async def test_a_branch_that_cannot_be_made_leaves_nothing(
@@ -356,18 +360,18 @@ async def test_a_branch_that_cannot_be_made_leaves_nothing(
 
     monkeypatch.setattr(here.checkpointer, "_put", full)
     with pytest.raises(StorageError, match="the disk is full"):
-        await here.engine.fork(thread, None, BranchChanges(words=50))
+        await here.engine.branches.fork(thread, None, BranchChanges(words=50))
     assert [found.id for found in await here.threads.list_recent(limit=9)] == [thread]
-    assert (await here.engine.tree(thread)).branches == ()
+    assert (await here.engine.branches.tree(thread)).branches == ()
 
 
 async def test_what_cannot_be_changed_is_refused_before_anything_is_made(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
     greeted = (await here.ask("hello there")).run.thread
-    first = (await here.engine.history(thread, limit=None))[0].checkpoint
+    first = (await here.engine.history.list_page(thread, limit=None))[0].checkpoint
     refused: list[tuple[str, str | None, dict[str, Any], str]] = [
-        (thread, first, {"edits": ({"op": "remove", "question": "Q1"},)}, "no plan had been made"),
+        (thread, first, {"edits": ({"op": "remove", "question": "Q1"},)}, "there was no plan yet"),
         (thread, None, {"edits": ({"op": "remove", "question": "Q99"},)}, "no sub-question Q99"),
         (thread, None, {"plan": {"questions": []}}, "The plan cannot be used"),
         (thread, None, {"without": ("S99",)}, "there is no source"),
@@ -378,7 +382,7 @@ async def test_what_cannot_be_changed_is_refused_before_anything_is_made(here: L
     ]
     for of, at, changes, message in refused:
         with pytest.raises(UsageError, match=message) as caught:
-            await here.engine.fork(of, at, BranchChanges(**changes))
+            await here.engine.branches.fork(of, at, BranchChanges(**changes))
         assert caught.value.help
     assert {found.id for found in await here.threads.list_recent(limit=9)} == {thread, greeted}
 
@@ -387,14 +391,14 @@ async def test_a_moment_that_was_pruned_is_said_to_be_gone(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
     await here.checkpointer.prune_run(thread, report.provenance.run, keep=2)
-    assert [one.number for one in await here.engine.history(thread)] == [1, 2]
+    assert [one.number for one in await here.engine.history.list_page(thread)] == [1, 2]
     for changes in (BranchChanges(words=50), BranchChanges(question="How do visitors reach Lake Marrow?")):
         with pytest.raises(UsageError, match="no longer stored") as caught:
-            await here.engine.fork(thread, None, changes)
+            await here.engine.branches.fork(thread, None, changes)
         assert "persistence.keep_checkpoints" in caught.value.help
     assert facts(await forked(here, thread, "1")) == facts(report)
     await here.checkpointer.prune_run(thread, report.provenance.run, keep=1)
-    [last] = await here.engine.history(thread)
+    [last] = await here.engine.history.list_page(thread)
     assert (last.after, last.summary.split(":")[0]) == (("publish",), "report complete")
 
 
@@ -410,7 +414,7 @@ async def test_a_thread_is_forked_while_it_is_at_work(lab: Make, rows: Rows) -> 
     here.holds(*LAKE)
     run = await here.engine.start(QUESTION, ResearchOptions())
     await reading.wait()
-    branch = await here.engine.fork(run.thread, None, BranchChanges(words=50))
+    branch = await here.engine.branches.fork(run.thread, None, BranchChanges(words=50))
     go_on.set()
     both = await asyncio.gather(here.settled(run.id), here.settled(branch.id))
     assert all(outcome.report is not None for outcome in both)
@@ -425,12 +429,12 @@ async def test_a_fork_is_told_apart_from_its_parent_by_claims(here: Lab) -> None
     thread = report.provenance.thread
     await forked(here, thread)
     copy = await latest(here)
-    assert (await here.engine.diff(thread, copy)).empty
+    assert (await here.engine.history.diff(thread, copy)).empty
     await forked(here, thread, without=("survey.example",))
     branch = await latest(here)
-    found = await here.engine.diff(thread, branch)
+    found = await here.engine.history.diff(thread, branch)
     assert any("drought" in one.text for one in found.dropped)
-    assert (await here.engine.diff(branch, thread)).added == found.dropped
+    assert (await here.engine.history.diff(branch, thread)).added == found.dropped
     [area] = [one for one in found.changed if "412" in one.after.text]
     assert {"mark", "sources"} <= set(area.how)
     assert {source.url for source in area.before.sources} - {source.url for source in area.after.sources} == {
@@ -444,9 +448,9 @@ async def test_a_draft_of_a_moment_is_compared_too(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
     verified, written = await moment(here, thread, "verify"), await moment(here, thread, "write")
-    found = await here.engine.diff(f"{thread}@{written.short}", thread)
+    found = await here.engine.history.diff(f"{thread}@{written.short}", thread)
     assert (found.added, found.dropped, found.changed) == ((), (), ())
     assert found.a.status is None
-    assert (await here.engine.diff(f"{thread}@{verified.number}", thread)).same
+    assert (await here.engine.history.diff(f"{thread}@{verified.number}", thread)).same
     with pytest.raises(NotFoundError, match="nothing had been verified"):
-        await here.engine.diff(f"{thread}@1", thread)
+        await here.engine.history.diff(f"{thread}@1", thread)

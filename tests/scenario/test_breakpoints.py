@@ -69,7 +69,7 @@ async def test_a_plan_is_edited_before_it_is_approved(lab: Make) -> None:
 
 async def test_edits_name_sources_that_exist_or_the_question_stays_open(lab: Make) -> None:
     here, waiting = await asked(lab, PLAN)
-    here.engine._sources = lambda options: (
+    here.engine._runner.choose_sources = lambda options: (
         (_ for _ in ()).throw(ConfigurationError("unknown source 'nowhere'"))
         if "nowhere" in options.source
         else (here.sources, {})
@@ -347,7 +347,7 @@ async def test_who_ends_the_second_round_keeps_what_the_first_has_found(lab: Mak
 
     if by == "timer":
         here.ahead = timedelta(seconds=1801)
-        [run] = await here.engine.answer_overdue()
+        [run] = await here.engine.interrupts.answer_overdue()
         outcome = await here.settled(run.id)
     else:
         outcome = await here.answer(waiting, "reject")
@@ -493,18 +493,18 @@ async def test_several_at_one_place_are_asked_one_after_the_other(lab: Make) -> 
 )
 async def test_when_time_is_up_the_timer_decides(lab: Make, auto: bool, status: str, told: str) -> None:
     here, waiting = await asked(lab, {**PLAN, "breakpoints": {"plan_auto_approve": auto}})
-    assert await here.engine.answer_overdue() == []  # there is time
+    assert await here.engine.interrupts.answer_overdue() == []  # there is time
     here.ahead = timedelta(seconds=1801)
 
-    [run] = await here.engine.answer_overdue()
+    [run] = await here.engine.interrupts.answer_overdue()
 
     outcome = await here.settled(run.id)
     assert outcome.report is not None
     assert outcome.report.status == status
     assert any(told in notice for notice in outcome.report.notices)
-    assert await here.engine.reviews() == []
+    assert await here.engine.interrupts.reviews() == []
     with pytest.raises(AnswerError, match="by the timer"):
-        await here.engine.answer(run.thread, waiting.questions[0].id, "reject")
+        await here.engine.interrupts.answer(run.thread, waiting.questions[0].id, "reject")
 
 
 OFF_AND_ON = [(False, {"partial", "no_data"}), (True, {"complete"})]
@@ -535,7 +535,7 @@ async def test_every_breakpoint_has_its_time_and_its_way_out(
     assert question.due - question.asked == timedelta(seconds=seconds)
     here.ahead = timedelta(seconds=seconds + 1)
 
-    [run] = await here.engine.answer_overdue()
+    [run] = await here.engine.interrupts.answer_overdue()
 
     outcome = await here.settled(run.id)
     assert outcome.report is not None
@@ -560,7 +560,7 @@ async def test_a_late_answer_is_refused_even_before_the_timer_has_come_round(lab
 
 async def test_the_timer_runs_by_itself_where_somebody_keeps_it(lab: Make) -> None:
     here, waiting = await asked(lab, {**PLAN, "breakpoints": {"plan_timeout": 1, "plan_auto_approve": True}})
-    keeper = asyncio.create_task(here.engine.run_deadlines())
+    keeper = asyncio.create_task(here.engine.interrupts.run_deadlines())
     try:
         async with asyncio.timeout(20):
             while (await here.engine.wait(waiting.run.id)).run.status is not RunStatus.DONE:  # noqa: ASYNC110
@@ -574,7 +574,7 @@ async def test_clarifications_and_planning_questions_can_have_an_end_too(lab: Ma
     waiting = await here.ask("Tell me about the company", depth="quick", interactive=True)
     here.ahead = timedelta(seconds=61)
 
-    [run] = await here.engine.answer_overdue()
+    [run] = await here.engine.interrupts.answer_overdue()
 
     outcome = await here.settled(run.id)
     assert waiting.questions[0].on_timeout == "guess"
@@ -647,10 +647,10 @@ async def test_a_run_that_cannot_go_on_does_not_hold_up_the_timers_of_others(lab
         return here.sources, {}
 
     choose.called = False  # type: ignore[attr-defined]
-    here.engine._sources = choose
+    here.engine._runner.choose_sources = choose
 
-    [run] = await here.engine.answer_overdue()
+    [run] = await here.engine.interrupts.answer_overdue()
 
     assert run.id == second.run.id
     assert (await here.settled(run.id)).report is not None
-    assert [review.run for review in await here.engine.reviews()] == [first.run.id]
+    assert [review.run for review in await here.engine.interrupts.reviews()] == [first.run.id]

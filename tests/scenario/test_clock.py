@@ -1,17 +1,20 @@
 """`openassay review timers` outlives a database that is away for a while."""
 
 import asyncio
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from openassay.cli import review as clocks
 from openassay.cli.review import ReviewTimer
 from openassay.engine.engine import Engine
+from openassay.engine.interrupts import InterruptService
 from openassay.errors import StorageError
 from openassay.models.thread import Review, Run
 
 
-class Away(Engine):
+class Away(InterruptService):
     """An engine whose database cannot be reached the first few times it is asked for anything."""
 
     def __init__(self, faults: int) -> None:
@@ -40,7 +43,7 @@ async def test_timers_go_on_after_a_database_was_away(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(clocks, "RETRY_SECONDS", 0.01)
-    engine = Away(faults=3)
+    engine = cast("Engine", SimpleNamespace(interrupts=Away(faults=3)))
     async with asyncio.timeout(5), asyncio.TaskGroup() as runs:
         clock = ReviewTimer(engine, runs)
         looks = []

@@ -133,8 +133,8 @@ async def test_a_run_that_a_person_drains_ends_its_step_and_goes_on_when_a_perso
     texts = {card.document: (await other.document(card.document)).text for card in done.report.sources}
     check_report(done.report, texts)
     assert lake.queries == asked, "what was searched is not searched again"
-    assert await other.problems() == []
-    await other.delete(run.thread)
+    assert await other.archive.problems() == []
+    await other.archive.delete(run.thread)
     assert await mine.overview(10) == []
 
 
@@ -228,12 +228,12 @@ async def test_what_waits_for_a_person_can_be_stopped_and_asks_again_when_it_goe
 
     assert (await here.engine.stop(thread)).status is RunStatus.CANCELLED
 
-    assert await here.engine.reviews() == [], "nobody is waited for"
+    assert await here.engine.interrupts.reviews() == [], "nobody is waited for"
     with pytest.raises(AnswerError, match="not open"):
-        await here.engine.answer(thread, asked.id, "approve")
+        await here.engine.interrupts.answer(thread, asked.id, "approve")
     assert (await here.engine.resume(thread)).status is RunStatus.WAITING
-    assert [one.id for one in await here.engine.open_questions(thread)] == [asked.id]
-    outcome = await here.engine.wait((await here.engine.answer(thread, asked.id, "approve")).id)
+    assert [one.id for one in await here.engine.interrupts.open_questions(thread)] == [asked.id]
+    outcome = await here.engine.wait((await here.engine.interrupts.answer(thread, asked.id, "approve")).id)
     assert outcome.report is not None
 
 
@@ -323,7 +323,7 @@ async def test_a_run_of_another_process_is_followed_to_its_end(process: Callable
 async def test_whoever_follows_a_dead_process_is_let_go(
     process: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openassay.engine.resume.SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr("openassay.engine.engine.SILENCE_SECONDS", 0.2)
     engine = await process()
     run = await engine.queue(APPLE, ResearchOptions(depth=Depth.QUICK))
     await engine.threads.update(run.id, status=RunStatus.RUNNING)
@@ -364,15 +364,15 @@ async def test_a_damaged_thread_is_refused_before_anything_runs(
 
     attempts: list[Callable[[], Any]] = [
         lambda: engine.start("What about their stock?", ResearchOptions(depth=Depth.QUICK), thread=asked.thread),
-        lambda: engine.veto(asked.thread, ["S1"]),
+        lambda: engine.vetoes.begin(asked.thread, ["S1"]),
     ]
     for attempt in attempts:
         with pytest.raises(IntegrityError, match=named):
             await attempt()
 
     assert [run.status for run in await engine.threads.runs(asked.thread)] == [RunStatus.DONE]
-    assert any(named in problem for problem in await engine.problems(asked.thread))
-    await engine.delete(asked.thread)
+    assert any(named in problem for problem in await engine.archive.problems(asked.thread))
+    await engine.archive.delete(asked.thread)
     assert await engine.overview(10) == []
 
 
@@ -401,21 +401,21 @@ async def test_an_answer_on_a_damaged_thread_is_not_taken(process: Callable[[], 
         altered(settings, "DELETE FROM events WHERE seq = 2")
 
         with pytest.raises(IntegrityError):
-            await engine.answer(run.thread, question.id, {"decision": "approve"})
+            await engine.interrupts.answer(run.thread, question.id, {"decision": "approve"})
 
-        assert len(await engine.reviews(run.thread)) == 1, "it is still open"
+        assert len(await engine.interrupts.reviews(run.thread)) == 1, "it is still open"
 
 
 async def test_every_row_that_is_wrong_is_named(process: Callable[[], Any], settings: Settings) -> None:
     engine = await process()
     run = await engine.start(APPLE, ResearchOptions(depth=Depth.QUICK))
     await engine.wait(run.id)
-    assert await engine.problems() == []
+    assert await engine.archive.problems() == []
     altered(settings, "UPDATE events SET stage = 'x' WHERE seq = 4")
     altered(settings, "UPDATE runs SET question = 'What is happening with Tesla?'")
     altered(settings, "UPDATE documents SET text = 'nothing' WHERE rowid = 1")
 
-    found = await engine.problems()
+    found = await engine.archive.problems()
 
     assert [sum(f"row {table}" in problem for problem in found) for table in ("events", "runs", "documents")] == [
         1,
@@ -423,8 +423,8 @@ async def test_every_row_that_is_wrong_is_named(process: Callable[[], Any], sett
         1,
     ]
     assert f"events {run.id}/4" in " ".join(found)
-    await engine.delete(run.thread)
-    assert await engine.problems() == []
+    await engine.archive.delete(run.thread)
+    assert await engine.archive.problems() == []
 
 
 # Keeping and forgetting
@@ -438,11 +438,11 @@ async def test_threads_nobody_touches_are_forgotten_in_their_time(
     old = await here.ask(APPLE, depth="quick")
     waiting = await here.ask(APPLE, depth="quick", interactive=True)
     here.ahead += timedelta(hours=23)
-    assert await here.engine.expire() == []
+    assert await here.engine.archive.expire() == []
     here.ahead += timedelta(hours=2)
 
     with caplog.at_level(logging.WARNING, "openassay"):
-        assert await here.engine.expire() == [old.run.thread]
+        assert await here.engine.archive.expire() == [old.run.thread]
 
     assert [one.id for one in await here.engine.overview(10)] == [waiting.run.thread], "a question is open on it"
     assert old.run.thread in caplog.text
@@ -459,8 +459,8 @@ async def test_of_a_finished_run_the_newest_checkpoints_stay(tmp_path: Path) -> 
         counts = connection.execute("SELECT run, count(*) FROM checkpoints GROUP BY run").fetchall()
     assert [count for _, count in counts] == [3, 3]
     async with open_engine(settings) as engine:
-        assert await engine.problems() == []
-        assert (await engine.report(run.thread)).provenance.run == run.id
+        assert await engine.archive.problems() == []
+        assert (await engine.history.report(run.thread)).provenance.run == run.id
 
 
 @pytest.mark.slow
@@ -478,12 +478,12 @@ async def test_a_deleted_thread_leaves_no_byte_behind(tmp_path: Path) -> None:
         await engine.wait(again.id)
         assert found(data, b"Quillfeather", b"glockenspiel")
 
-        await engine.delete(gone.thread)
-        await engine.delete(again.thread)
+        await engine.archive.delete(gone.thread)
+        await engine.archive.delete(again.thread)
 
         assert found(data, b"Quillfeather", b"glockenspiel", b"Microsoft?") == set()
-        assert (await engine.report(kept.thread)).status == "complete"
-        assert await engine.problems() == []
+        assert (await engine.history.report(kept.thread)).status == "complete"
+        assert await engine.archive.problems() == []
         follow_up = await engine.start(
             "What about their stock?", ResearchOptions(depth=Depth.QUICK), thread=kept.thread
         )
@@ -500,12 +500,12 @@ async def test_a_thread_at_work_is_not_deleted(process: Callable[[], Any], lake:
     run = await begun(mine, lake)
 
     with pytest.raises(ThreadBusyError) as refused:
-        await other.delete(run.thread)
+        await other.archive.delete(run.thread)
 
     assert f"openassay threads stop {run.thread}" in refused.value.help
     await other.stop(run.thread)
     await mine.wait(run.id)
-    await other.delete(run.thread)
+    await other.archive.delete(run.thread)
     assert await mine.overview(10) == []
 
 

@@ -45,9 +45,9 @@ async def test_a_second_engine_may_not_take_up_a_living_run_nor_delete_its_threa
         with pytest.raises(ThreadBusyError):
             await two.resume(run.thread)
         with pytest.raises(ThreadBusyError):
-            await two.delete(run.thread)
+            await two.archive.delete(run.thread)
         assert (await one.wait(run.id)).report is not None
-        await two.delete(run.thread)
+        await two.archive.delete(run.thread)
 
 
 @pytest.mark.slow

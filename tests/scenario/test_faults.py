@@ -289,14 +289,14 @@ async def test_a_deleted_thread_is_gone_with_its_state(lab: Make) -> None:
     kept = await here.ask("What's happening with Apple?", depth="quick")
     gone = await here.ask("What's happening with Tesla?", depth="quick")
 
-    await here.engine.delete(gone.run.thread)
+    await here.engine.archive.delete(gone.run.thread)
 
     assert await here.engine.state(gone.run.thread) == {}
     with pytest.raises(NotFoundError):
-        await here.engine.report(gone.run.thread)
+        await here.engine.history.report(gone.run.thread)
     with pytest.raises(NotFoundError):
         await here.engine.threads.run(gone.run.id)
-    assert await here.engine.report(kept.run.thread) == kept.report
+    assert await here.engine.history.report(kept.run.thread) == kept.report
 
 
 @pytest.mark.requirement("X-10")

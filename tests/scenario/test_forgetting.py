@@ -23,11 +23,11 @@ async def test_one_flipped_bit_deletes_nothing(lab: Callable[..., Lab], tmp_path
         with database.transaction() as connection:  # "2" and "0" differ in one bit
             connection.execute("UPDATE threads SET updated = '0' || substr(updated, 2) WHERE id = ?", (damaged.id,))
 
-        assert await here.engine.expire() == []
+        assert await here.engine.archive.expire() == []
         with pytest.raises(IntegrityError):
             await here.threads.get(damaged.id)
         here.ahead += timedelta(hours=2)
-        assert await here.engine.expire() == [old.id]
+        assert await here.engine.archive.expire() == [old.id]
 
 
 async def test_who_comes_just_in_time_keeps_the_thread(
@@ -45,5 +45,5 @@ async def test_who_comes_just_in_time_keeps_the_thread(
         return found
 
     monkeypatch.setattr(here.threads, "list_idle", listed)
-    assert await here.engine.expire() == []
+    assert await here.engine.archive.expire() == []
     assert (await here.threads.get(thread.id)).title == "Kilns"

@@ -88,9 +88,9 @@ async def test_a_run_that_was_just_written_is_not_taken_for_one_that_was_left(
 
     monkeypatch.setattr(mine.threads, written, slow)
     if how == "veto":
-        run = await mine.veto(str(thread), ["S1"])
+        run = await mine.vetoes.begin(str(thread), ["S1"])
     elif how == "fork":
-        run = await mine.fork(str(thread))
+        run = await mine.branches.fork(str(thread))
     else:
         run = await mine.start("What about Tesla?", QUICK, thread=thread)
 
@@ -157,17 +157,16 @@ async def test_a_run_that_was_finished_meanwhile_is_not_begun_again(
 ) -> None:
     mine, other = processes
     run = await abandoned(mine)
-    resumption = mine._resumer
-    real = resumption._get_resumable
+    real = mine._get_resumable
 
     async def finished(thread: str) -> Run:
         found = await real(thread)
-        monkeypatch.setattr(resumption, "_get_resumable", real)
+        monkeypatch.setattr(mine, "_get_resumable", real)
         await other.resume(thread)
         await other.wait(run.id)
         return found
 
-    monkeypatch.setattr(resumption, "_get_resumable", finished)
+    monkeypatch.setattr(mine, "_get_resumable", finished)
     with pytest.raises(UsageError, match="already answered"):
         await mine.resume(run.thread)
 
@@ -302,7 +301,7 @@ async def test_the_timer_does_not_look_into_what_waits_in_line(lab: Make, monkey
     taken: list[str] = []
     monkeypatch.setattr(here.engine._runner.locks, "acquire", taken.append)
 
-    assert await here.engine.answer_overdue() == []
+    assert await here.engine.interrupts.answer_overdue() == []
 
     assert taken == []
 
@@ -431,18 +430,18 @@ async def test_failures_are_not_remembered_for_ever(lab: Make, monkeypatch: pyte
 async def test_what_may_pass_is_tried_again(lab: Make) -> None:
     here = lab()
     run = await here.engine.queue(APPLE, QUICK)
-    real = here.engine._sources
+    real = here.engine._runner.choose_sources
 
     def busy(_: ResearchOptions) -> Any:
         raise StorageError("database is locked", retryable=True)
 
-    here.engine._sources = busy
+    here.engine._runner.choose_sources = busy
     assert await here.engine.resume_abandoned() == []
-    assert [error.message for error in here.engine.list_unrecoverable()] == ["database is locked"]
-    here.engine._sources = real
+    assert [error.message for error in here.engine.unrecoverable.values()] == ["database is locked"]
+    here.engine._runner.choose_sources = real
 
     assert [taken.id for taken in await here.engine.resume_abandoned()] == [run.id]
-    assert here.engine.list_unrecoverable() == []
+    assert here.engine.unrecoverable == {}
 
 
 async def test_one_thread_that_cannot_go_on_does_not_end_the_timer(lab: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -453,18 +452,18 @@ async def test_one_thread_that_cannot_go_on_does_not_end_the_timer(lab: Make, ca
     await here.reviews.accept_answer(
         question.id, dict(validation.timeout_answer(question)), "person", here.engine._runner.now()
     )
-    real = here.engine._sources
+    real = here.engine._runner.choose_sources
 
     def gone(_: ResearchOptions) -> Any:
         raise PathError("there is no folder docs")
 
-    here.engine._sources = gone
+    here.engine._runner.choose_sources = gone
     with caplog.at_level(logging.WARNING, "openassay"):
-        assert await here.engine.answer_overdue() == []
+        assert await here.engine.interrupts.answer_overdue() == []
     assert "no folder docs" in caplog.text
-    here.engine._sources = real
+    here.engine._runner.choose_sources = real
 
-    assert [run.id for run in await here.engine.answer_overdue()] == [waiting.run.id]
+    assert [run.id for run in await here.engine.interrupts.answer_overdue()] == [waiting.run.id]
     assert (await here.settled(waiting.run.id)).report is not None
 
 

@@ -147,19 +147,19 @@ async def test_a_finished_run_is_had_again_elsewhere(finished: Kept, tmp_path: P
         run = await engine.restore(folder)
         assert (run.id, run.status, run.finished) == (finished.run.id, RunStatus.DONE, finished.run.finished)
         assert await engine.state(run.thread) == finished.state, "exactly"
-        assert await engine.report(run.thread) == finished.report
+        assert await engine.history.report(run.thread) == finished.report
         events = await log(engine, run)
         assert events[:-1] == finished.events
         assert "moved" in str(events[-1].data["text"])
-        assert await engine.problems() == []
-        history = await engine.history(run.thread)
+        assert await engine.archive.problems() == []
+        history = await engine.history.list_page(run.thread)
         with pytest.raises(UsageError, match="here already") as refused:
             await engine.restore(folder)
         assert run.thread in refused.value.help
     assert finished.report is not None
     check_report(finished.report, stored_texts(tmp_path / "data"))
     async with engine_on(finished.folder) as engine:
-        assert await engine.history(run.thread) == history
+        assert await engine.history.list_page(run.thread) == history
     copies = journal(tmp_path / "data", run)
     assert {path.name for path in copies.glob("checkpoint_*")} == {path.name for path in folder.glob("checkpoint_*")}
     page = (copies / "progress.md").read_text(encoding="utf-8")
@@ -248,7 +248,7 @@ async def test_a_restoring_that_was_interrupted_is_done_again(
         ):
             with pytest.raises(StorageError, match="in part only"):
                 await going_on
-        assert [problem for problem in await engine.problems() if "in part only" in problem]
+        assert [problem for problem in await engine.archive.problems() if "in part only" in problem]
         assert await engine.threads.runs(run.thread) == [run]
         run = await engine.restore(folder)
         assert (run.status, run.error or None) == (RunStatus.DONE, None)
@@ -328,7 +328,7 @@ async def test_an_open_question_is_asked_again_elsewhere(tmp_path: Path) -> None
         await engine.resume(run.thread)
         [asked] = (await engine.wait(run.id)).questions
         assert (asked.kind, asked.question) == (outcome.questions[0].kind, outcome.questions[0].question)
-        await engine.answer(run.thread, asked.id, "its share price")
+        await engine.interrupts.answer(run.thread, asked.id, "its share price")
         [another] = (await engine.wait(run.id)).questions
         assert another.question != asked.question
 
@@ -342,7 +342,7 @@ async def test_a_journal_that_was_damaged_is_set_aside_and_written_anew(stopped:
     path = next(folder.glob("checkpoint_3.json"))
     path.write_bytes(path.read_bytes()[:-40])
     async with engine_on(tmp_path) as engine:
-        [problem] = await engine.problems(stopped.run.thread)
+        [problem] = await engine.archive.problems(stopped.run.thread)
         assert "checkpoint_3.json" in problem
         await engine.resume(stopped.run.thread)
         assert (await engine.wait(stopped.run.id)).report is not None
@@ -351,7 +351,7 @@ async def test_a_journal_that_was_damaged_is_set_aside_and_written_anew(stopped:
         assert (tmp_path / "checkpoints" / f"{stopped.run.id}.damaged-1").is_dir()
         async with engine_on(tmp_path / "elsewhere") as other:
             assert (await other.restore(folder)).status is RunStatus.DONE
-        await engine.delete(stopped.run.thread)
+        await engine.archive.delete(stopped.run.thread)
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
@@ -379,7 +379,7 @@ async def test_a_run_without_its_journal_has_one_again_when_it_goes_on(stopped: 
         outcome = await engine.wait(stopped.run.id)
     async with engine_on(tmp_path / "elsewhere") as engine:
         run = await engine.restore(journal(tmp_path, stopped.run))
-        assert await engine.report(run.thread) == outcome.report
+        assert await engine.history.report(run.thread) == outcome.report
 
 
 async def test_a_journal_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
@@ -434,12 +434,12 @@ async def test_an_encrypted_run_is_had_again_with_its_key_alone(
     folder = journal(tmp_path / "one", run)
     assert not any(b" Tesla" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
     async with engine_on(tmp_path / "two", **sealed) as engine:
-        assert await engine.report((await engine.restore(folder)).thread) == report
+        assert await engine.history.report((await engine.restore(folder)).thread) == report
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY_BEFORE", KEY)
     monkeypatch.setenv("OPENASSAY_STORAGE_KEY", KEY[::-1])
     await reseal_storage(load(data_dir=tmp_path / "two", source="demo"), encrypt=False)
     async with engine_on(tmp_path / "two") as engine:
-        assert await engine.problems() == [], "the journal was written anew with the new key"
+        assert await engine.archive.problems() == [], "the journal was written anew with the new key"
     monkeypatch.delenv("OPENASSAY_STORAGE_KEY")
     async with engine_on(tmp_path / "three") as engine:
         with pytest.raises(IntegrityError, match="another key"):

@@ -44,7 +44,7 @@ async def test_a_thread_keeps_the_mode_that_was_set_for_it(lab: Make) -> None:
     here = lab()
     here.holds(*LAKE)
     first = await here.ask(QUESTION, depth="quick", interactive=True)
-    assert await here.engine.set_mode(first.run.thread, Mode.PLAN) is False  # nothing is being worked on
+    assert await here.engine.interrupts.set_mode(first.run.thread, Mode.PLAN) is False  # nothing is being worked on
 
     second = await here.ask("How long is the ferry's way?", depth="quick", interactive=True, thread=first.run.thread)
 
@@ -59,7 +59,7 @@ async def test_turning_to_auto_drops_what_is_still_to_be_asked(lab: Make) -> Non
     outcome = await here.ask(QUESTION, mode="plan", interactive=True)
     outcome = await here.answer(outcome, "the ferry")
 
-    assert await here.engine.set_mode(outcome.run.thread, Mode.AUTO) is True
+    assert await here.engine.interrupts.set_mode(outcome.run.thread, Mode.AUTO) is True
 
     done = await here.settled(outcome.run.id)
     assert done.run.status is RunStatus.DONE
@@ -67,14 +67,14 @@ async def test_turning_to_auto_drops_what_is_still_to_be_asked(lab: Make) -> Non
     assert done.report.plan is not None
     assert any("the ferry" in line for line in done.report.plan.constraints)  # what was answered counts
     assert any("changed to auto" in notice for notice in done.report.notices)
-    assert await here.engine.reviews() == []
+    assert await here.engine.interrupts.reviews() == []
 
 
 @pytest.mark.requirement("W-01")
 async def test_a_mode_changed_while_the_question_is_being_understood_takes_effect(lab: Make) -> None:
     async def understand(real: Any, message: str, conversation: Any) -> Understanding:
         [run] = await here.threads.list_active()
-        assert await here.engine.set_mode(run.thread, Mode.PLAN) is True
+        assert await here.engine.interrupts.set_mode(run.thread, Mode.PLAN) is True
         understood: Understanding = await real(message, conversation)
         return understood
 
@@ -88,7 +88,7 @@ async def test_a_mode_changed_while_the_question_is_being_understood_takes_effec
 
 async def test_an_unknown_thread_has_no_mode(lab: Make) -> None:
     with pytest.raises(NotFoundError):
-        await lab().engine.set_mode("nowhere", Mode.PLAN)
+        await lab().engine.interrupts.set_mode("nowhere", Mode.PLAN)
 
 
 # The gate

@@ -60,7 +60,7 @@ async def test_an_answer_to_what_is_not_open_is_refused_and_changes_nothing(lab:
     before = await here.state(now)
 
     with pytest.raises(AnswerError, match=r"answered already, on .* UTC, by a person" if late else "not open"):
-        await here.engine.answer(asked.run.thread, question.id if late else "no-such-id", "Apple")
+        await here.engine.interrupts.answer(asked.run.thread, question.id if late else "no-such-id", "Apple")
 
     assert await here.state(now) == before
     assert (await here.engine.outcome(now.run.id)).run == now.run
@@ -88,7 +88,8 @@ async def test_of_two_answers_at_once_one_is_taken_and_one_refused(tmp_path: Pat
         [question] = (await engine.wait(run.id)).questions
 
         both = await asyncio.gather(
-            *(engine.answer(run.thread, question.id, name) for name in ("Tesla", "Apple")), return_exceptions=True
+            *(engine.interrupts.answer(run.thread, question.id, name) for name in ("Tesla", "Apple")),
+            return_exceptions=True,
         )
 
         assert sorted(type(result).__name__ for result in both) == ["LateAnswerError", "Run"]
@@ -267,7 +268,7 @@ async def test_plan_mode_does_not_wait_for_somebody_who_is_not_there(lab: Make, 
     thread = None
     if said == "for the thread":
         thread = (await here.ask(QUESTION, depth="quick")).run.thread
-        await here.engine.set_mode(thread, Mode.PLAN)
+        await here.engine.interrupts.set_mode(thread, Mode.PLAN)
 
     outcome = await here.ask("How many passengers does the ferry on Lake Marrow carry?", depth="quick", thread=thread)
 

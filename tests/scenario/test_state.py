@@ -341,12 +341,12 @@ async def test_a_note_that_was_altered_stops_whoever_reads_the_state(tmp_path: P
     async with open_engine(load(data_dir=tmp_path)) as engine:
         run = await engine.start("What's happening with Apple?", ResearchOptions(source="demo", depth=Depth.QUICK))
         before = (await engine.wait(run.id)).report
-        assert await engine.report(run.thread) == before
+        assert await engine.history.report(run.thread) == before
         with closing(sqlite3.connect(tmp_path / "openassay.sqlite3")) as database, database:
             database.execute("UPDATE notes SET content = ?", (b"x",))
 
         with pytest.raises(IntegrityError, match=f"notes {run.thread}/"):
-            await engine.report(run.thread)
+            await engine.history.report(run.thread)
 
 
 @pytest.mark.slow
@@ -370,7 +370,7 @@ async def test_what_a_turn_reads_does_not_grow_with_the_turns_before(
             opened.clear()
             await bench.ask(engine, "hello", thread)
             await engine.view(thread)
-            await engine.report(thread)
+            await engine.history.report(thread)
             turns.append(dict(opened))
         state = await engine.state(thread)
 

@@ -163,7 +163,7 @@ async def test_a_line_of_the_journal_that_comes_late_goes_nowhere(
         book.write_event(late)
 
         assert written(other, tmp_path) == before
-        assert await other.problems() == []
+        assert await other.archive.problems() == []
         gate.set()
         await asyncio.wait_for(mine.wait(run.id), PATIENCE)
         assert written(other, tmp_path) == before
@@ -241,7 +241,7 @@ async def test_what_a_process_was_at_that_is_stopped_is_finished_by_another_and_
             assert said.splitlines()[-1] == "ended done None", complaints
             assert "another has it" in complaints
             assert written(engine, tmp_path) == before
-            assert await engine.problems() == []
+            assert await engine.archive.problems() == []
             assert done.report is not None
             texts = {card.document: (await engine.document(card.document)).text for card in done.report.sources}
             check_report(done.report, texts)

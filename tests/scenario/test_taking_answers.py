@@ -47,7 +47,7 @@ def several(here: Lab, *names: str) -> dict[str, Named]:
         wanted = options.sources or (tuple(made) if options.source == "auto" else options.source.split(","))
         return [made[name] for name in wanted if name in made], {}
 
-    here.engine._sources = choose
+    here.engine._runner.choose_sources = choose
     return made
 
 
@@ -74,7 +74,7 @@ async def test_an_answer_nobody_acted_on_is_found_by_whoever_keeps_time(lab: Mak
         question.id, validate_answer(question, "approve"), "person", here.engine._runner.now()
     )
 
-    [run] = await here.engine.answer_overdue()
+    [run] = await here.engine.interrupts.answer_overdue()
 
     assert (await here.settled(run.id)).run.status is RunStatus.DONE
 
@@ -87,12 +87,12 @@ async def test_a_question_whose_process_died_before_it_was_listed_is_listed_and_
         )  # as if it had died between the checkpoint and the table
     await here.threads.update(waiting.run.id, status=RunStatus.RUNNING)
 
-    assert await here.engine.answer_overdue() == []
+    assert await here.engine.interrupts.answer_overdue() == []
 
-    [review] = await here.engine.reviews()
+    [review] = await here.engine.interrupts.reviews()
     assert (review.id, review.due) == (waiting.questions[0].id, waiting.questions[0].due)
     here.ahead = timedelta(hours=1)
-    assert [run.id for run in await here.engine.answer_overdue()] == [waiting.run.id]
+    assert [run.id for run in await here.engine.interrupts.answer_overdue()] == [waiting.run.id]
 
 
 async def test_a_row_that_cannot_be_read_does_not_stop_the_timer(lab: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -103,7 +103,7 @@ async def test_a_row_that_cannot_be_read_does_not_stop_the_timer(lab: Make, capl
     here.ahead = timedelta(hours=1)
 
     with caplog.at_level(logging.WARNING, "openassay"):
-        runs = await here.engine.answer_overdue()
+        runs = await here.engine.interrupts.answer_overdue()
 
     assert [run.id for run in runs] == [sound.run.id]
     assert "cannot be read" in caplog.text
@@ -120,7 +120,7 @@ async def test_a_database_that_is_busy_does_not_end_the_timer(lab: Make, monkeyp
 
     monkeypatch.setattr(here.reviews, "pending", pending)
     monkeypatch.setattr("openassay.engine.interrupts.TIMER_POLL_SECONDS", 0.01)
-    keeper = asyncio.create_task(here.engine.run_deadlines())
+    keeper = asyncio.create_task(here.engine.interrupts.run_deadlines())
     await asyncio.sleep(0.2)
     alive = not keeper.done()
     keeper.cancel()
@@ -170,7 +170,7 @@ async def test_an_answer_to_a_question_that_has_just_been_shown_waits_for_the_ru
     async for event in here.engine.events(run.id):
         if event.kind == "interrupt":
             break
-    await here.engine.answer(run.thread, str(event.data["id"]), "approve")
+    await here.engine.interrupts.answer(run.thread, str(event.data["id"]), "approve")
 
     assert (await here.settled(run.id)).report is not None
 
@@ -291,9 +291,11 @@ async def test_turning_to_auto_between_two_planning_questions_takes_effect(lab: 
     here.holds(*LAKE)
     waiting = await here.ask(QUESTION, mode="plan", interactive=True)
     [question] = waiting.questions
-    await here.engine.answer(waiting.run.thread, question.id, "the ferry")  # and at once, while the run is at work:
+    await here.engine.interrupts.answer(
+        waiting.run.thread, question.id, "the ferry"
+    )  # and at once, while the run is at work:
 
-    assert await here.engine.set_mode(waiting.run.thread, Mode.AUTO) is True
+    assert await here.engine.interrupts.set_mode(waiting.run.thread, Mode.AUTO) is True
 
     outcome = await here.settled(waiting.run.id)
     assert outcome.run.status is RunStatus.DONE

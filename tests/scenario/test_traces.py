@@ -221,8 +221,8 @@ async def test_a_run_that_waits_for_a_person_has_a_part_before_and_one_after(
         run = await engine.start(TESLA, ResearchOptions(source="demo", interactive=True))
         assert (await engine.wait(run.id)).run.status is RunStatus.WAITING
     async with open_engine(settings) as engine:
-        [question] = await engine.open_questions(run.thread)
-        await engine.answer(run.thread, question.id, {"decision": "approve"})
+        [question] = await engine.interrupts.open_questions(run.thread)
+        await engine.interrupts.answer(run.thread, question.id, {"decision": "approve"})
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE
     [whole] = collector.named("openassay.run")
     first, second = below(collector.spans, whole)

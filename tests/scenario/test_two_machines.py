@@ -89,8 +89,8 @@ async def test_a_thread_that_was_begun_on_one_machine_is_finished_on_the_other(s
         assert waiting.run.status is RunStatus.WAITING
 
     async with site.machine("two", **asks) as two:
-        [question] = await two.engine.open_questions(run.thread)
-        await two.engine.answer(run.thread, question.id, "approve")
+        [question] = await two.engine.interrupts.open_questions(run.thread)
+        await two.engine.interrupts.answer(run.thread, question.id, "approve")
         outcome = await two.engine.wait(run.id)
         assert outcome.report is not None, outcome.run.error
         assert outcome.report.status == "complete"
@@ -98,7 +98,7 @@ async def test_a_thread_that_was_begun_on_one_machine_is_finished_on_the_other(s
         check_report(outcome.report, await documents(two, outcome))
         assert [fact.text for fact in await two.engine.memory.facts("ann")] == ["We report in gigawatt hours"]
         assert (await two.engine.memory.preferences("ann")).style == "executive"
-        assert await two.engine.problems() == []
+        assert await two.engine.archive.problems() == []
 
         unasked = options.model_copy(update={"interactive": False})
         again = await two.engine.start("And how many turbines has it?", unasked, thread=run.thread)
@@ -134,9 +134,9 @@ async def test_the_machine_that_goes_on_has_the_whole_journal(site: Site, tmp_pa
     async with open_engine(load(data_dir=tmp_path / "three")) as three:
         restored = await three.restore(folders[1])
         assert restored.status is RunStatus.DONE
-        report = await three.report(run.thread)
+        report = await three.history.report(run.thread)
         assert report.markdown == outcome.report.markdown
-        assert await three.problems() == []
+        assert await three.archive.problems() == []
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ async def test_a_run_may_go_back_and_forth(site: Site, tmp_path: Path) -> None:
         await one.engine.resume(run.thread)
         outcome = await one.engine.wait(run.id)
         assert outcome.report is not None
-        assert await one.engine.problems() == []
+        assert await one.engine.archive.problems() == []
         log = [event async for event in one.engine.events(run.id)]
     assert not [event for event in log if event.kind == "notice" and "set aside" in str(event.data)]
     kept = read_journal(tmp_path / "one" / "checkpoints" / run.id, Seals())
@@ -165,7 +165,7 @@ async def test_an_export_is_whole_on_whatever_machine_it_is_made(site: Site, tmp
         run = await one.engine.start("What's happening with Apple?", APPLE)
         await one.engine.wait(run.id)
     async with site.machine("two") as two:
-        await two.engine.export(run.thread, tmp_path / "thread.zip")
+        await two.engine.archive.export(run.thread, tmp_path / "thread.zip")
     with zipfile.ZipFile(tmp_path / "thread.zip") as bundle:
         bundle.extractall(tmp_path / "taken")
     assert read_journal(tmp_path / "taken" / "runs" / run.id / "journal", Seals()).events
@@ -184,12 +184,12 @@ async def test_what_is_deleted_on_one_machine_is_forgotten_by_the_other(site: Si
     (strange / "run.json").write_text("{}", encoding="utf-8")
 
     async with site.machine("two") as two:
-        await two.engine.delete(runs[0].thread)
+        await two.engine.archive.delete(runs[0].thread)
         with pytest.raises(NotFoundError):
             await two.engine.threads.get(runs[0].thread)
     assert all(folder.exists() for folder in folders)
     async with site.machine("one") as one:
-        await one.engine.expire()
+        await one.engine.archive.expire()
 
     assert [folder.exists() for folder in (*folders, strange)] == [False, True, True]
 
@@ -229,7 +229,7 @@ async def test_a_server_that_is_restarted_costs_no_run(site: Site, postgres_serv
         assert outcome.report is not None
         assert outcome.report.status == "complete"
         assert (await one.engine.state(run.thread))["failures"] == {}
-        assert await one.engine.problems() == []
+        assert await one.engine.archive.problems() == []
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ async def test_connections_that_are_cut_again_and_again_lose_nothing(site: Site,
         assert outcome.run.status is RunStatus.DONE, outcome.run.error
         assert outcome.report is not None
         assert outcome.report.status == "complete"
-        assert await one.engine.problems() == []
+        assert await one.engine.archive.problems() == []
 
 
 async def cut_connections(address: str) -> None:
@@ -298,17 +298,17 @@ async def test_what_one_machine_has_kept_moves_into_the_database(
     with pytest.raises(UsageError, match="is not empty"):
         await copy_to_postgres(site.settings("one"), laptop)
     async with site.machine("one", **asks) as one:
-        assert await one.engine.problems() == []
-        assert await one.engine.report(done.thread) == first.report
+        assert await one.engine.archive.problems() == []
+        assert await one.engine.history.report(done.thread) == first.report
         assert [fact.id for fact in await one.engine.memory.facts("ann")] == ["M1"]
         assert (await one.engine.memory.remember("ann", "And in euros")).id == "M2"
-        [question] = await one.engine.open_questions(run.thread)
-        await one.engine.answer(run.thread, question.id, "approve")
+        [question] = await one.engine.interrupts.open_questions(run.thread)
+        await one.engine.interrupts.answer(run.thread, question.id, "approve")
         outcome = await one.engine.wait(run.id)
         assert outcome.report is not None, outcome.run.error
         assert "96 gigawatt hours" in outcome.report.markdown
     async with open_engine(load(data_dir=laptop)) as here_still:  # and what was there is as it was
-        assert await here_still.problems() == []
+        assert await here_still.archive.problems() == []
 
 
 @pytest.mark.slow
@@ -339,14 +339,14 @@ async def test_a_backup_is_had_again(
         before = await one.engine.wait(run.id)
         backup = site.folder / "openassay.dump"
         await program("pg_dump", "--format=custom", f"--file={backup}", site.address)
-        await one.engine.delete(run.thread)
+        await one.engine.archive.delete(run.thread)
 
     fresh = postgres_server.create("")
     await program("pg_restore", "--no-owner", "--exit-on-error", f"--dbname={fresh}", str(backup))
     monkeypatch.setenv("DATABASE_URL", fresh)
     async with site.machine("two") as two:
-        assert await two.engine.problems() == []
-        assert await two.engine.report(run.thread) == before.report
+        assert await two.engine.archive.problems() == []
+        assert await two.engine.history.report(run.thread) == before.report
         again = await two.engine.start("And how many turbines has it?", options, thread=run.thread)
         outcome = await two.engine.wait(again.id)
         assert outcome.report is not None

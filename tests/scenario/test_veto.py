@@ -51,7 +51,7 @@ class Counted:
 
 
 async def veto(here: Lab, thread: str, *names: str) -> Report:
-    outcome = await here.settled((await here.engine.veto(thread, names)).id)
+    outcome = await here.settled((await here.engine.vetoes.begin(thread, names)).id)
     assert outcome.report is not None, outcome.run.error
     return outcome.report
 
@@ -102,7 +102,7 @@ async def test_what_would_change_is_told_and_changes_nothing(lab: Make) -> None:
     before = await here.report(QUESTION)
     thread = before.provenance.thread
 
-    found = await here.engine.consequences(thread, [source(before, SURVEY.title)])
+    found = await here.engine.vetoes.consequences(thread, [source(before, SURVEY.title)])
 
     after = await veto(here, thread, source(before, SURVEY.title))
     left = {claim.id for claim in after.claims if claim.verdict == "supported"}
@@ -162,7 +162,7 @@ async def test_a_source_the_report_has_not_is_refused(lab: Make, name: str) -> N
     before = await here.report(QUESTION)
 
     with pytest.raises(NotFoundError, match="has no source"):
-        await here.engine.veto(before.provenance.thread, [name])
+        await here.engine.vetoes.begin(before.provenance.thread, [name])
 
 
 async def test_a_thread_without_a_report_has_nothing_to_veto(lab: Make) -> None:
@@ -173,5 +173,5 @@ async def test_a_thread_without_a_report_has_nothing_to_veto(lab: Make) -> None:
     asked = await here.engine.start("And how deep is Lake Marrow?", ResearchOptions(), thread=thread)
 
     with pytest.raises(UsageError, match="no report yet"):
-        await here.engine.veto(thread, [source(before, SURVEY.title)])
+        await here.engine.vetoes.begin(thread, [source(before, SURVEY.title)])
     await here.engine.wait(asked.id)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from openassay.bootstrap import open_engine
 from openassay.cli.app import app
-from openassay.engine.source_watch import RereadResult, check_sources, find_nearest, from_page
+from openassay.engine.checks import RereadResult, check_sources, find_nearest, from_page
 from openassay.models.evidence import ProviderResult
 from openassay.models.report import ReportData, SourceCard
 from openassay.models.thread import ResearchOptions

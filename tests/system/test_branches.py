@@ -78,6 +78,6 @@ def test_wrong_input_is_one_line(office: Command, thread: str, apple: Ran, tmp_p
     office("threads", "replay", thread, "--at", foreign).refused(2, f"is of thread {other}, not of {thread}")
     edits = tmp_path / "edits.json"
     edits.write_text('[{"op": "remove", "question": "Q9"}]', encoding="utf-8")
-    office("threads", "fork", thread, "--at", "1", "--plan", edits).refused(2, "no plan had been made")
+    office("threads", "fork", thread, "--at", "1", "--plan", edits).refused(2, "there was no plan yet")
     office("threads", "fork", thread, "--docs", str(tmp_path / "nowhere")).refused(2, "nowhere")
     assert office.threads() == before

@@ -66,11 +66,11 @@ def state(thread: str) -> StateView:
 
 
 def pending() -> list[Review]:
-    return _with_engine(lambda engine: engine.reviews())
+    return _with_engine(lambda engine: engine.interrupts.reviews())
 
 
 def report(thread: str) -> Report:
-    return _with_engine(lambda engine: engine.report(thread))
+    return _with_engine(lambda engine: engine.history.report(thread))
 
 
 def _with_engine(work: Callable[[Engine], Coroutine[Any, Any, T]]) -> T:
@@ -294,7 +294,7 @@ def test_what_is_open_is_dropped_when_its_thread_turns_to_auto(openassay: Comman
 
 
 def opened(thread: str) -> OpenQuestion:
-    [question] = _with_engine(lambda engine: engine.open_questions(thread))
+    [question] = _with_engine(lambda engine: engine.interrupts.open_questions(thread))
     return question
 
 
@@ -345,7 +345,7 @@ def test_the_example_of_an_answer_would_be_taken(openassay: Command, capsys: pyt
 
 
 async def _take(engine: Engine, *, thread: str, id: str, value: object) -> None:
-    outcome = await engine.wait((await engine.answer(thread, id, value)).id)
+    outcome = await engine.wait((await engine.interrupts.answer(thread, id, value)).id)
     assert outcome.run.status is RunStatus.WAITING, outcome.run.error
 
 

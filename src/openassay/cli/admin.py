@@ -107,7 +107,7 @@ def check(
 
     async def find_problems(engine: Engine) -> tuple[str, list[str]]:
         id = await find_thread(engine, thread)
-        return id, await engine.problems(id or None)
+        return id, await engine.archive.problems(id or None)
 
     id, found = run_with_engine(find_problems)
     for problem in found:

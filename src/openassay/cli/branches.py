@@ -52,7 +52,7 @@ def history(
 ) -> None:
     """List the checkpoints of a thread: what was done, what came of it, what it had cost."""
     limit = None if everything else MAX_CHECKPOINTS
-    found = run_on_thread(thread, lambda engine, id: engine.history(id, limit=limit))
+    found = run_on_thread(thread, lambda engine, id: engine.history.list_page(id, limit=limit))
     if json:
         return print_json([moment.model_dump(mode="json") for moment in found])
     # The day is named once; what costs nothing has no column.
@@ -158,7 +158,7 @@ def replay(
 
 def _run_branch(thread: str, at: str | None, changes: BranchChanges, output: Output) -> None:
     async def start(engine: Engine, thread: str) -> Run:
-        run = await engine.fork(thread, at, changes, interactive=output.interactive)
+        run = await engine.branches.fork(thread, at, changes, interactive=output.interactive)
         if not output.quiet:
             print_message(f"Branch {run.thread}; to compare them: openassay threads diff {thread} {run.thread}")
         return run
@@ -170,7 +170,7 @@ def show_branches(thread: ThreadId, json: Annotated[bool, json_option("the tree"
     """Show the thread a thread was forked from, and all that were forked from it, as a tree."""
 
     async def load_tree(engine: Engine, thread: str) -> tuple[str, BranchTree]:
-        return thread, await engine.tree(thread)
+        return thread, await engine.branches.tree(thread)
 
     id, tree = run_on_thread(thread, load_tree)
     if json:
@@ -212,7 +212,7 @@ def diff(
         for name in (a, b):
             thread, at, checkpoint = name.partition("@")
             names.append(f"{await find_thread(engine, thread)}{at}{checkpoint}")
-        return await engine.diff(*names)
+        return await engine.history.diff(*names)
 
     found = run_with_engine(compare)
     if json:

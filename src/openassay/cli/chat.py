@@ -124,7 +124,7 @@ class TerminalChat:
         return self.thread
 
     async def load_report(self) -> Report:
-        return await self.engine.report(self.require_thread())
+        return await self.engine.history.report(self.require_thread())
 
     # Lines.
 
@@ -167,7 +167,7 @@ class TerminalChat:
         try:
             if is_command(line):
                 await run_command(self, line)
-            elif self.thread and can_ask() and await self.engine.open_questions(self.thread):
+            elif self.thread and can_ask() and await self.engine.interrupts.open_questions(self.thread):
                 print_message("A question of this conversation is still open; it comes first (/new leaves it alone).")
                 await self.resume(self.thread)
             else:
@@ -241,14 +241,14 @@ class TerminalChat:
         self.thread = found.id
         asked = len(await self.engine.threads.runs(found.id))
         print_message(f"thread {found.id}, {pluralize(asked, 'question')} so far: {to_one_line(found.title)}", "dim")
-        if can_ask() and await self.engine.open_questions(found.id):
+        if can_ask() and await self.engine.interrupts.open_questions(found.id):
             await self.handle_line("/resume")
 
     async def close(self) -> None:
         if not self.thread:
             return
         print_message(f"This conversation is thread {self.thread}. Go on with: openassay chat --thread {self.thread}")
-        if questions := await self.engine.open_questions(self.thread):
+        if questions := await self.engine.interrupts.open_questions(self.thread):
             print_message("\n".join(format_answer_help(self.thread, questions[0])))
             raise typer.Exit(OPEN)
 
@@ -381,11 +381,11 @@ async def run_command(talk: TerminalChat, line: str) -> None:
 async def _veto_sources(talk: TerminalChat, names: str) -> None:
     """Take a source out, after showing what that changes and asking whether to."""
     thread, sources = talk.require_thread(), names.replace(",", " ").split()
-    for line in format_consequences(await talk.engine.consequences(thread, sources)):
+    for line in format_consequences(await talk.engine.vetoes.consequences(thread, sources)):
         print_message(line)
     if can_ask() and not await talk.confirm("Take it out? [y/N] "):
         return print_message("Nothing was changed.")
-    await talk.engine.veto(thread, sources)
+    await talk.engine.vetoes.begin(thread, sources)
     return await talk.follow(thread, 0)
 
 
@@ -474,7 +474,9 @@ async def _handle_mode(talk: TerminalChat, name: str) -> None:
     if talk.thread is None:
         return None
     _, seen = await find_last_event(talk.engine, talk.thread)
-    if await talk.engine.set_mode(talk.thread, mode) and not await talk.engine.open_questions(talk.thread):
+    if await talk.engine.interrupts.set_mode(talk.thread, mode) and not await talk.engine.interrupts.open_questions(
+        talk.thread
+    ):
         await talk.follow(talk.thread, seen)
     return None
 
@@ -498,22 +500,22 @@ def _choose_docs(talk: TerminalChat, name: str) -> None:
 
 
 async def _handle_memory(talk: TerminalChat, line: str) -> None:
-    from openassay.engine.memory import MemoryEditor
+    from openassay.engine.memory import forget_entry, format_preferences, set_preference
 
-    user = talk.settings.user
-    editor = MemoryEditor(talk.engine.memory, user)
+    user, memory = talk.settings.user, talk.engine.memory
     match line.split(None, 2):
         case []:
-            rows = [*await editor.list_preferences(), *((fact.id, fact.text) for fact in await editor.facts())]
+            rows = format_preferences(await memory.preferences(user))
+            rows += [(fact.id, fact.text) for fact in await memory.facts(user)]
             for name, text in rows:
                 typer.echo(f"{name:8}  {to_one_line(text)}")
             nothing = "Nothing is remembered of you. As in: /remember we report in euros"
             print_message(_MEMORY if rows else nothing, "dim")
         case ["set", key, value]:
-            for changed in await editor.set(key, value):
+            for changed in await set_preference(memory, user, key, value):
                 typer.echo(to_one_line(changed))
         case ["edit", id, text]:
-            fact = await editor.edit(id, text)
+            fact = await memory.edit(user, id, text)
             typer.echo(f"{fact.id}  {to_one_line(fact.text)}")
         case ["remember", *_]:
             await run_command(talk, f"/remember {line.partition(' ')[2]}")
@@ -522,12 +524,12 @@ async def _handle_memory(talk: TerminalChat, line: str) -> None:
                 help = "If that is what you want: openassay memory forget all --yes"
                 raise UsageError("everything would be forgotten", help=help)
             if await talk.confirm(f"Forget everything about {user}? [y/N] "):
-                await talk.engine.memory.forget_all(user)
+                await memory.forget_all(user)
                 print_message(f"Everything about {user} is forgotten.")
             else:
                 print_message("Nothing was forgotten.")
         case ["forget", what]:
-            print_message(await editor.forget(what))
+            print_message(await forget_entry(memory, user, what))
         case _:
             raise UsageError(f"“{to_one_line(line)}” is not understood", help=_MEMORY)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from openassay.cli.options import list_source_names
 from openassay.cli.screen import (
     format_dollars,
     is_command,
@@ -108,7 +109,7 @@ async def ask_question(engine: Engine, thread: str, question: OpenQuestion, asid
         prompt.warn_about_changes()
         print_message(f"Time is up: {MEANWHILE[question.on_timeout]}.")
         for _ in range(TIMEOUT_POLLS):
-            await engine.answer_overdue()
+            await engine.interrupts.answer_overdue()
             if not await prompt.is_open():
                 return
             await asyncio.sleep(0.5)
@@ -147,7 +148,7 @@ class _QuestionPrompt:
         if reply.answer is None:
             return False
         try:
-            await self._engine.answer(self._thread, self._question.id, reply.answer)
+            await self._engine.interrupts.answer(self._thread, self._question.id, reply.answer)
         except AnswerError as error:
             print_message(f"{error.message.rstrip('.')}. {error.help}")
             if await self.is_open():
@@ -161,7 +162,9 @@ class _QuestionPrompt:
             print_message(f"{pluralize(self._dialogue.unsent, 'change')} of yours {were} not sent.")
 
     async def is_open(self) -> bool:
-        return any(self._question.id == other.id for other in await self._engine.open_questions(self._thread))
+        return any(
+            self._question.id == other.id for other in await self._engine.interrupts.open_questions(self._thread)
+        )
 
 
 def create_dialogue(question: OpenQuestion) -> Dialogue:
@@ -575,8 +578,6 @@ def _parse_edit(word: str, rest: str, plan: Plan) -> dict[str, Any] | None:
             title = _find_section(first, plan)
             return {"op": "rename_section", "title": title, "name": second} if title and second.strip() else None
         case "sources":
-            from openassay.engine.shell_completion import list_source_names
-
             names, known = rest.lower().replace(",", " ").split(), sorted({*list_source_names(), *plan.sources})
             for name in names:
                 if name not in known:

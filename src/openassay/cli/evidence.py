@@ -48,8 +48,8 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.bootstrap import ServerResources
+    from openassay.engine.checks import RereadResult, SourceCheck
     from openassay.engine.engine import Engine
-    from openassay.engine.source_watch import RereadResult, SourceCheck
 
 
 State = Literal["ok", "FAILED", "note", "-"]  # -: not checked, since what comes before has failed
@@ -228,14 +228,14 @@ def bundle(
     ] = False,
 ) -> None:
     """Write a report with all it rests on to one file, which anybody can check: openassay verify."""
-    from openassay.engine.maintenance import create_data_dir
     from openassay.server.bodies import redact_report
+    from openassay.storage.index_catalog import make_private_folder
 
     settings = load()
     if out is not None and out.is_dir():
         raise PathError(f"{out} is a folder", help="Name a file in it for --out.")
     clean = build_redactor(settings)
-    signer = None if unsigned else load_signer(create_data_dir(settings))
+    signer = None if unsigned else load_signer(make_private_folder(settings.data_dir))
 
     async def collect(engine: Engine, thread: str) -> tuple[Path, dict[str, bytes]]:
         report = await load_report(engine, thread, await find_run(engine, thread, run))
@@ -359,14 +359,14 @@ def watch(thread: ThreadId, json: Annotated[bool, json_option("every source and 
 
 async def _reread_sources(thread: str) -> tuple[ReportData, list[SourceCheck]]:
     from openassay.bootstrap import open_pages, open_server_resources
-    from openassay.engine.source_watch import check_sources
+    from openassay.engine.checks import check_sources
 
     settings = load()
     async with open_server_resources(settings) as resources, open_pages(settings) as pages:
         engine = resources.engine
         thread = await find_thread(engine, thread)
         await engine.threads.get(thread)
-        report = await engine.report(thread)
+        report = await engine.history.report(thread)
         run = await engine.threads.run(report.provenance.run)
         # Pages that were fetched for this question or before it; of others, a provider has given the text.
         fetched = {
@@ -388,7 +388,7 @@ class SourceRereader:
         self._fetched = fetched
 
     async def __call__(self, card: SourceCard) -> RereadResult:
-        from openassay.engine.source_watch import RereadResult, from_page
+        from openassay.engine.checks import RereadResult, from_page
 
         if card.url.startswith(("http://", "https://")):
             if self._resources.engine.settings.offline:
@@ -404,7 +404,7 @@ class SourceRereader:
         return RereadResult(reason="it has no address that could be asked again")
 
     def _read_file(self, path: Path) -> RereadResult:
-        from openassay.engine.source_watch import RereadResult
+        from openassay.engine.checks import RereadResult
 
         if not path.parent.is_dir():
             return RereadResult(reason=f"its folder {path.parent} is not there")
@@ -417,7 +417,7 @@ class SourceRereader:
 
     def _read_upload(self, url: str) -> RereadResult:
         """`upload:ID/NAME` is what a report calls it, `upload:OWNER/ID` what the run was given."""
-        from openassay.engine.source_watch import RereadResult
+        from openassay.engine.checks import RereadResult
 
         id, _, name = url.removeprefix(SCHEME).partition("/")
         for given in self._docs:

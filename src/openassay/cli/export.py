@@ -89,7 +89,7 @@ def _export_zip(thread: str, target: Path | None, *, force: bool) -> None:
     async def write(engine: Engine, thread: str) -> tuple[str, Path]:
         path = target or Path(f"{thread}.zip")
         _refuse_existing(path, force=force)
-        await engine.export(thread, path)
+        await engine.archive.export(thread, path)
         return thread, path
 
     id, path = run_on_thread(thread, write)
@@ -107,14 +107,14 @@ async def load_report(engine: Engine, thread: str, run: str | None) -> Report:
     await engine.threads.get(thread)
     active = [one for one in await engine.threads.runs(thread) if one.active]
     try:
-        report = await engine.report(thread, run)
+        report = await engine.history.report(thread, run)
     except NotFoundError as error:
         asked = [one for one in active if run in (None, one.id)]
         if not asked:
             raise
         if asked[-1].status is RunStatus.WAITING:
             why, help = "it waits for an answer", f"Answer it: openassay review show {thread}"
-        elif await engine.is_orphaned(asked[-1]):
+        elif await engine.is_orphaned(thread, asked[-1].status):
             why, help = "the process that worked on it is gone", f"Resume it: openassay resume {thread}"
         else:
             why, help = "it is still being researched", f"Follow it: openassay threads follow {thread}"

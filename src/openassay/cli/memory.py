@@ -20,7 +20,7 @@ from openassay.settings import Settings, load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
-    from openassay.engine.memory import MemoryEditor, UserMemory
+    from openassay.engine.memory import UserMemory
 
 T = TypeVar("T")
 app = group("Show, change and forget what is remembered of you across threads.")
@@ -72,7 +72,10 @@ def set_preference(
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Several hosts or sources with commas between them.")],
 ) -> None:
     """Remember a preference."""
-    for line in _with_editor(lambda editor: editor.set(key, value)):
+    from openassay.engine import memory as engine
+
+    settings = _load_settings()
+    for line in _with_memory(settings, lambda memory: engine.set_preference(memory, settings.user, key, value)):
         typer.echo(to_one_line(line))
 
 
@@ -87,7 +90,8 @@ def remember_fact(text: Words) -> None:
 @app.command("edit")
 def edit_fact(id: Annotated[str, typer.Argument(metavar="ID", help="Of a fact, such as M2.")], text: Words) -> None:
     """Put a fact in other words."""
-    fact = _with_editor(lambda editor: editor.edit(id, text))
+    settings = _load_settings()
+    fact = _with_memory(settings, lambda memory: memory.edit(settings.user, id, text))
     typer.echo(f"{fact.id}  {to_one_line(fact.text)}")
 
 
@@ -97,9 +101,13 @@ def forget_entry(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether all is meant.")] = False,
 ) -> None:
     """Forget something for good."""
-    if what.strip().lower() != "all":
-        return typer.echo(_with_editor(lambda editor: editor.forget(what)), err=True)
+    from openassay.engine import memory as engine
+
     settings = _load_settings()
+    if what.strip().lower() != "all":
+        return typer.echo(
+            _with_memory(settings, lambda memory: engine.forget_entry(memory, settings.user, what)), err=True
+        )
     if not yes and not sys.stdin.isatty():
         raise UsageError("everything would be forgotten", help="Add --yes if that is what you want.")
     if not yes and not typer.confirm(f"Forget everything about {settings.user}?", err=True):
@@ -115,13 +123,6 @@ def _load_settings() -> Settings:
             "nothing is remembered: persistence.backend is memory", help="Set it to sqlite, which is the default."
         )
     return settings
-
-
-def _with_editor(work: Callable[[MemoryEditor], Awaitable[T]]) -> T:
-    from openassay.engine.memory import MemoryEditor
-
-    settings = _load_settings()
-    return _with_memory(settings, lambda memory: work(MemoryEditor(memory, settings.user)))
 
 
 def _with_memory(settings: Settings, work: Callable[[UserMemory], Awaitable[T]]) -> T:

@@ -18,7 +18,7 @@ StyleName = Literal["academic", "technical", "executive"]
 
 
 def complete_thread(incomplete: str) -> list[tuple[str, str]]:
-    from openassay.engine.shell_completion import list_recent_threads
+    from openassay.engine.maintenance import list_recent_threads
 
     known = [*list_recent_threads(), ("last", "the newest of them")]
     return [(id, title) for id, title in known if id.startswith(incomplete)]
@@ -26,10 +26,22 @@ def complete_thread(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_source(incomplete: str) -> list[str]:
     """Complete the last of several names with commas between them."""
-    from openassay.engine.shell_completion import list_source_names
-
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in ["auto", *list_source_names()] if name.startswith(last)]
+
+
+def list_source_names() -> list[str]:
+    """List the sources that are installed, and those that the settings name."""
+    from importlib.metadata import entry_points
+
+    from openassay.errors import OpenAssayError
+    from openassay.settings import load
+
+    try:
+        named = set(load().search.mcp)
+    except OpenAssayError:
+        named = set()
+    return sorted({point.name for point in entry_points(group="openassay.sources")} | named)
 
 
 def complete_format(incomplete: str) -> list[str]:

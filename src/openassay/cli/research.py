@@ -450,7 +450,7 @@ async def resume_orphans(engine: Engine) -> tuple[int, int]:
     if stopped := await engine.overview(MAX_NAMED, RunStatus.CANCELLED):  # the person decides when those are resumed
         listed = ", ".join(thread.id for thread in stopped)
         print_message(f"Stopped by a person, and not resumed: {listed}. Resume with: openassay resume {stopped[0].id}")
-    return len(ends), ends.count(False) + len(engine.list_unrecoverable())
+    return len(ends), ends.count(False) + len(engine.unrecoverable)
 
 
 @contextlib.contextmanager

@@ -56,7 +56,7 @@ def review(context: typer.Context, json: Annotated[bool, json_option("the open q
         return None
 
     async def load_reviews(engine: Engine) -> list[tuple[Review, str]]:
-        return [(one, (await engine.threads.run(one.run)).question) for one in await engine.reviews()]
+        return [(one, (await engine.threads.run(one.run)).question) for one in await engine.interrupts.reviews()]
 
     found = run_with_engine(load_reviews)
     if json:
@@ -110,9 +110,9 @@ def show(thread: ThreadId, json: Annotated[bool, json_option("questions and exam
 
 async def _load_open_questions(engine: Engine, thread: str) -> list[OpenQuestion]:
     await engine.threads.get(thread)
-    questions = await engine.open_questions(thread)
+    questions = await engine.interrupts.open_questions(thread)
     if not questions:
-        last = await engine.last_review(thread)
+        last = await engine.interrupts.last_review(thread)
         settled = f"; its last question was {last.refusal}" if last and last.answered else ""
         raise NotFoundError(
             f"thread {thread} does not wait for an answer{settled}",
@@ -235,14 +235,14 @@ def answer(
         if question is None:
             asked = (await _load_open_questions(engine, thread))[0]
         else:
-            found = {one.id: one for one in await engine.open_questions(thread)}
+            found = {one.id: one for one in await engine.interrupts.open_questions(thread)}
             id = match_id(question, found, "questions")
             if id not in found:
-                await engine.answer(thread, id, "")  # refused, with the reason why it is not open
+                await engine.interrupts.answer(thread, id, "")  # refused, with the reason why it is not open
                 raise AnswerError("this question is not open any more", help="See what is open with: openassay review")
             asked = found[id]
         value = build_answer(asked, " ".join(words).strip(), changes, comment, hint)
-        return await engine.answer(thread, asked.id, value)
+        return await engine.interrupts.answer(thread, asked.id, value)
 
     deliver_outcome(asyncio.run(execute_run(load(), submit, output, thread)), output)
 
@@ -339,20 +339,20 @@ class ReviewTimer:
 
     async def wait(self) -> None:
         try:
-            await asyncio.sleep(await self._engine.seconds_until_due())
+            await asyncio.sleep(await self._engine.interrupts.seconds_until_due())
         except OpenAssayError:  # which settle_overdue reports
             await asyncio.sleep(RETRY_SECONDS)
 
     async def settle_overdue(self) -> bool:
         """Return whether all could be settled; the engine says why one could not be, and it is tried again."""
         try:
-            asked = {review.run: review for review in reversed(await self._engine.reviews())}
-            for run in await self._engine.answer_overdue():
+            asked = {review.run: review for review in reversed(await self._engine.interrupts.reviews())}
+            for run in await self._engine.interrupts.answer_overdue():
                 if review := asked.get(run.id):
                     what = f"nobody answered “{review.question}”: {THEN[review.on_timeout]}"
                     typer.echo(to_one_line(f"{run.thread}  {what}"))
                 self._runs.create_task(report_end(self._engine, run, begun=""))
-            return not any(format_due(review.due) == "overdue" for review in await self._engine.reviews())
+            return not any(format_due(review.due) == "overdue" for review in await self._engine.interrupts.reviews())
         except OpenAssayError as error:  # a database that is away now may be back by then
             print_message(f"warning: {error.message}")
             return False

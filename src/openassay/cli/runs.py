@@ -92,8 +92,8 @@ def mode(thread: ThreadId, mode: Annotated[ModeName, typer.Argument(help="auto g
     """Change a thread's mode at once; turning to auto drops planning questions that are open."""
 
     async def set_mode(engine: Engine, thread: str) -> RunOutcome | None:
-        planning = [review for review in await engine.reviews(thread) if review.kind == "planning"]
-        affected = await engine.set_mode(thread, Mode(mode))
+        planning = [review for review in await engine.interrupts.reviews(thread) if review.kind == "planning"]
+        affected = await engine.interrupts.set_mode(thread, Mode(mode))
         print_message(f"Thread {thread} is in {mode} mode, {'at once' if affected else 'from the next question on'}.")
         if not (affected and planning):
             return None
@@ -116,9 +116,9 @@ def veto(
     """Take sources out of a report, and derive again only what rested on them."""
     if not what_if:
         output = Output(json=json, out=out, quiet=quiet)
-        run = execute_run(load(), lambda engine, id: engine.veto(id, sources), output, thread)
+        run = execute_run(load(), lambda engine, id: engine.vetoes.begin(id, sources), output, thread)
         return deliver_outcome(asyncio.run(run), output)
-    found = run_on_thread(thread, lambda engine, id: engine.consequences(id, sources))
+    found = run_on_thread(thread, lambda engine, id: engine.vetoes.consequences(id, sources))
     if json:
         return print_json(found)
     for line in format_consequences(found):

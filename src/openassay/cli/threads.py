@@ -102,7 +102,7 @@ def show(
 
     async def look(engine: Engine, thread: str) -> tuple[str, list[Run], Report | None]:
         await engine.threads.get(thread)
-        report = await engine.report(thread) if (await engine.state(thread)).get("report") else None
+        report = await engine.history.report(thread) if (await engine.state(thread)).get("report") else None
         if report is not None:
             await export.warn_of_damage(engine, thread)
         return thread, await engine.threads.runs(thread), report
@@ -147,7 +147,7 @@ def state(
     json: Annotated[bool, json_option("the state")] = False,
 ) -> None:
     """Show what a thread holds right now: plan, queries, results, evidence, draft, issues."""
-    found = run_on_thread(thread, lambda engine, id: engine.view(id) if at is None else engine.view_at(id, at))
+    found = run_on_thread(thread, lambda engine, id: engine.view(id) if at is None else engine.history.view(id, at))
     if json:
         return print_json(found)
     # In few lines; the rest is in the JSON.
@@ -207,7 +207,7 @@ def passage(
 
     async def find(engine: Engine, thread: str) -> list[Text]:
         await engine.threads.get(thread)
-        return [part async for part in render_claim_passages(engine, await engine.report(thread), claim)]
+        return [part async for part in render_claim_passages(engine, await engine.history.report(thread), claim)]
 
     console = open_console()
     for part in run_on_thread(thread, find):
@@ -276,7 +276,7 @@ def delete(
 
     async def remove(engine: Engine) -> None:
         for thread in titles:
-            await engine.delete(thread)
+            await engine.archive.delete(thread)
             typer.echo(f"Thread {thread} deleted.", err=True)
 
     titles = run_with_engine(load_titles)  # nothing is deleted unless all of them are there
@@ -302,7 +302,7 @@ def expire() -> None:
 
         count = 0
         async with open_engine(settings, expire=False) as engine:
-            while threads := await engine.expire():
+            while threads := await engine.archive.expire():
                 count += len(threads)
         return count
 

@@ -1,43 +1,50 @@
-"""Branches: threads that begin as a copy of another one at a checkpoint, with something changed.
+"""Branches: threads that begin as a copy of another one at a checkpoint, with something changed. And vetoes: runs that
+ask nothing new, but take sources out of a report.
 
 A branch is a thread of its own; its parent is read and never written. docs/decisions/0019 says why.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 from openassay.engine.checkpoints import replace_fields, replace_input
 from openassay.engine.diff import SourceRef, load_references
 from openassay.engine.history import ThreadHistory
-from openassay.engine.runner import Runner
+from openassay.engine.runner import Runner, new_id
 from openassay.engine.validation import HOST, validate_question
-from openassay.engine.vetoes import merge_vetoes
 from openassay.errors import AnswerError, NotFoundError, UsageError
+from openassay.export.report import Report
 from openassay.llm.selection import is_private
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode, Plan, add_note, apply_edits, parse_edits, replace_plan
+from openassay.models.report import ReportData, SourceCard
 from openassay.models.thread import (
     Branch,
     BranchChanges,
     BranchTree,
     CheckpointInfo,
+    Consequences,
     ResearchOptions,
     RestartPoint,
     Run,
     SourceVeto,
-    Thread,
 )
 from openassay.nodes.preferences import select_sources, source_preferences
-from openassay.protocols import ChooseSources, Source
+from openassay.protocols import Source
 from openassay.reasoning.rules.phrases import parse_length, parse_use
-from openassay.state import load_edits, load_plan, load_understanding, question_input
+from openassay.state import load_edits, load_plan, load_understanding, load_vetoes, question_input, veto_input
 from openassay.text.urls import canonicalize_url, host_of, is_within_domain, parse_url, registrable_domain
 
-MAX_TITLE = 120  # characters
+UNTITLED = "Untitled"
+MAX_TITLE = 120  # characters of a branch's
 _PLANNED = ("approve_plan", "dispatch")
 _PRUNED = "Ask the question again. persistence.keep_checkpoints says how many checkpoints of a finished run are kept."
+
+
+def make_title(text: str, longest: int = 80) -> str:
+    line = " ".join(text.split())
+    return (line if len(line) <= longest else f"{line[: longest - 1]}…") or UNTITLED
 
 
 class BranchPoint(NamedTuple):
@@ -215,25 +222,26 @@ class BranchBase(NamedTuple):
 class BranchService:
     """Forks threads, and shows the tree they make."""
 
-    def __init__(self, runner: Runner, history: ThreadHistory, sources: ChooseSources) -> None:
+    def __init__(self, runner: Runner, history: ThreadHistory) -> None:
         self._runner = runner
         self._history = history
-        self._sources = sources
 
     async def fork(
         self,
         thread: str,
-        name: str | None,
-        changes: BranchChanges,
+        name: str | None = None,
+        changes: BranchChanges = BranchChanges(),  # noqa: B008  # frozen
         *,
         interactive: bool | None = None,
         usd: float | None = None,
         id: str | None = None,
         queued: bool = False,
     ) -> Run:
-        """Continue from a checkpoint of the thread, or from the last before it at which the changes can take effect.
-        The branch is created as a whole or not at all; one with nothing left to do is done even if `queued`."""
-        threads, now = self._runner.threads, self._runner.now()
+        """Continue on a new thread from a checkpoint, or from the last before it at which the changes can take effect.
+        The branch is created as a whole or not at all; one with nothing left to do is done even if `queued`.
+        `interactive`: whether somebody can answer questions; None: as it was. `usd` is the most it may cost, whatever
+        was changed; `id` is what the run is called."""
+        threads = self._runner.threads
         await threads.get(thread)
         await self._runner.check(thread)
         base = await self._find_base(thread, name, apply_deliverable(changes))
@@ -243,25 +251,14 @@ class BranchService:
         before = await threads.run(checkpoint.run)
         setup = await self._prepare(before, base.point, changes, interactive, usd)
         options = setup.options.model_copy(update={"lineage": (*base.lineage, *setup.options.lineage)})
-        run = Run(
-            id=id or uuid4().hex[:12],
-            thread=uuid4().hex[:12],
-            question=setup.question or before.question,
-            status=RunStatus.QUEUED if queued else RunStatus.RUNNING,
-            started=now,
-            settings=self._runner.settings.fingerprint(),
-            options=options,
-        )
+        status = RunStatus.QUEUED if queued else RunStatus.RUNNING
+        run = self._runner.build_run(new_id(), setup.question or before.question, options, status, id)
+        now = run.started
         title = setup.question or f"{changes.description if changes.overrides else 'again'} · {parent.title}"
-        title = " ".join(title.split())
-        title = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
-        child = Thread(id=run.thread, title=title, created=now, updated=now, mode=parent.mode, owner=parent.owner)
+        own = {"id": run.thread, "title": make_title(title, MAX_TITLE), "created": now, "updated": now}
+        child = parent.model_copy(update=own)
         branch = Branch(
-            thread=run.thread,
-            parent=parent.id,
-            checkpoint=checkpoint.checkpoint,
-            changes=changes.overrides,
-            created=now,
+            thread=child.id, parent=parent.id, checkpoint=checkpoint.checkpoint, changes=changes.overrides, created=now
         )
         update = {**setup.values, "run": run.id, "options": run.options.plain()}
 
@@ -304,7 +301,6 @@ class BranchService:
         self, before: Run, point: BranchPoint, changes: BranchChanges, interactive: bool | None, usd: float | None
     ) -> BranchSetup:
         """Prepare a branch: whatever can be refused is refused here, before anything is written."""
-        reasoners = self._runner.reasoners
         values = await self._history.values(before.thread, point.checkpoint)
         options = derive_options(before.options, before.id, changes, interactive)
         origin = {"branch": describe_branch(before.thread, point, changes)}
@@ -319,15 +315,15 @@ class BranchService:
             options = options.with_plan(plan, old)
             if plan.sources != old.sources and not changes.affects_sources:
                 named = options.model_copy(update={"source": ",".join(plan.sources), "sources": ()})
-                await asyncio.to_thread(self._sources, named)  # refuses names that do not exist
+                await asyncio.to_thread(self._runner.choose_sources, named)  # refuses names that do not exist
                 options = options.model_copy(update={"sources": plan.sources})
         if usd is not None:
             options = options.model_copy(update={"usd": min(usd, options.max_usd(self._runner.settings.budget.usd))})
         if question is not None:
             options = options.model_copy(update={"veto": ()})
-        sources, notices = await asyncio.to_thread(self._sources, options)
-        notices = {**notices, **await asyncio.to_thread(reasoners.notices, options), **origin}
-        options = await asyncio.to_thread(reasoners.pin_options, options)
+        sources, notices = await self._runner.select_sources(options)
+        notices |= origin
+        options = await asyncio.to_thread(self._runner.reasoners.pin_options, options)
         if options.source == "auto" and not options.sources:
             options = options.model_copy(update={"sources": tuple(source.name for source in sources)})
         if plan and changes.affects_sources:
@@ -403,3 +399,115 @@ class BranchService:
         except NotFoundError:
             return False
         return True
+
+
+# Vetoes: sources removed from a report for good.
+
+MIN_HASH_CHARS = 6  # of the beginning of a hash by which a source is named
+
+
+def select_vetoes(report: ReportData, names: Iterable[str]) -> tuple[SourceVeto, ...]:
+    """Find sources of the report by their id ("S3" or "3"), address, host, or the beginning of their hash."""
+    found: dict[str, SourceVeto] = {}
+    for name in names:
+        cards = [card for card in report.sources if _is_match(card, name.strip())]
+        if not cards:
+            known = ", ".join(card.id for card in report.sources) or "none"
+            raise NotFoundError(
+                f"the report has no source {name!r}", help=f"It has: {known}. openassay threads show lists them."
+            )
+        found |= {card.document: SourceVeto(document=card.document, url=card.url, title=card.title) for card in cards}
+    return tuple(found.values())
+
+
+def _is_match(card: SourceCard, name: str) -> bool:
+    if not name:
+        return False
+    return bool(
+        card.id.lower() in (name.lower(), f"s{name}")
+        or canonicalize_url(name) == canonicalize_url(card.url)
+        or (card.host and "." in name and is_within_domain(card.host, name))
+        or (len(name) >= MIN_HASH_CHARS and card.document.startswith(name.lower()))
+    )
+
+
+def assess_consequences(report: ReportData, sources: Sequence[SourceVeto]) -> Consequences:
+    """Return what the report would lose without these sources."""
+    out = {source.document for source in sources}
+    supported = [claim for claim in report.claims if claim.verdict == "supported"]
+    touched = [claim for claim in supported if any(span.document in out for span in claim.spans)]
+    lost = [claim for claim in touched if all(span.document in out for span in claim.spans)]
+    affected, gone = {claim.id for claim in touched}, {claim.id for claim in lost}
+    sentences = [sentence for section in report.sections for sentence in section.sentences]
+    answered = {question for claim in supported for question in claim.questions}
+    still_answered = {question for claim in supported if claim.id not in gone for question in claim.questions}
+    questions = report.plan.questions if report.plan else ()
+    return Consequences(
+        sources=tuple(sources),
+        lost=tuple(claim.id for claim in lost),
+        weaker=tuple(claim.id for claim in touched if claim.id not in gone),
+        sentences=tuple(sentence.text for sentence in sentences if affected & set(sentence.claims)),
+        unanswered=tuple(question.text for question in questions if question.id in answered - still_answered),
+        untouched=len(supported) - len(touched),
+    )
+
+
+def merge_vetoes(values: Mapping[str, Any], added: Sequence[SourceVeto]) -> list[dict[str, object]]:
+    """Add vetoes to those of the thread, each once."""
+    merged = {veto.document: veto for veto in (*load_vetoes(values), *added)}
+    return [veto.plain() for veto in merged.values()]
+
+
+class VetoService:
+    """Starts runs that take sources out of a report."""
+
+    def __init__(self, runner: Runner, history: ThreadHistory) -> None:
+        self._runner = runner
+        self._history = history
+
+    async def consequences(self, thread: str, sources: Sequence[str]) -> Consequences:
+        """Return what the thread's report would lose without these sources; nothing is changed."""
+        report = await self._history.report(thread)
+        return assess_consequences(report, select_vetoes(report, sources))
+
+    async def begin(
+        self, thread: str, sources: Sequence[str], *, usd: float | None = None, queued: bool = False
+    ) -> Run:
+        """Remove sources from the thread's report for good: what rested on them is derived again, the rest is kept, and
+        later questions do without them. `usd` is the most it may cost; None: as the question before. `queued`: queue
+        the run."""
+        _refuse_open(await self._runner.latest_run(thread))
+        async with self._runner.lock_thread(thread) as lock:
+            await self._runner.check(thread)
+            before = await self._runner.latest_run(thread)
+            report = await self._history.report(thread)
+            options = before.options
+            # A branch may begin with a finished report.
+            _refuse_open(before, has_report=report.provenance.run in (before.id, *options.lineage))
+            named = select_vetoes(report, sources)
+            update: dict[str, object] = {"veto": tuple(source.document for source in named)}
+            options = options.model_copy(update=update if usd is None else {**update, "usd": usd})
+            title = make_title(f"Without {', '.join(source.title for source in named)}")
+            status = RunStatus.QUEUED if queued else RunStatus.RUNNING
+            run = self._runner.build_run(thread, title, options, status)
+            input = await self.build_input(run, {})
+            await self._runner.threads.begin(run)
+            if not queued:
+                self._runner.spawn(run, [], input, lock)
+        return run
+
+    async def build_input(self, run: Run, notices: dict[str, str]) -> dict[str, Any]:
+        """Return the input of the graph at the start of a run, whether it vetoes sources or asks a question."""
+        if not run.options.veto:
+            return question_input(run, notices)
+        values = (await self._runner.state(run.thread)).values
+        cards = [card for card in Report.model_validate(values["report"]).sources if card.document in run.options.veto]
+        named = [SourceVeto(document=card.document, url=card.url, title=card.title) for card in cards]
+        return veto_input(run, merge_vetoes(values, named))
+
+
+def _refuse_open(run: Run, *, has_report: bool = True) -> None:
+    if run.active or not has_report:
+        raise UsageError(
+            "this thread's last question has no report yet", help=f"Finish it: openassay resume {run.thread}"
+        )

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from langchain_core.runnables import RunnableConfig
 
 from openassay.bootstrap import ServerResources
+from openassay.engine.branches import make_title
 from openassay.engine.checkpoints import SqlCheckpointSaver
-from openassay.engine.start import make_title
 from openassay.graph import build_graph
 from openassay.models.event import Event, RunStatus, Status
 from openassay.models.evidence import Document

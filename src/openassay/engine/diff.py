@@ -5,13 +5,13 @@ the mark and the sources are compared. Held the other way round, the same is tol
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from openassay.errors import NotFoundError
 from openassay.models.base import Record
 from openassay.models.evidence import Claim, Mark, Verdict
-from openassay.models.report import Level, ReportData, ReportStatus
+from openassay.models.report import Level, ReportClaim, ReportData, ReportStatus
 from openassay.protocols import DocumentStore
 from openassay.text.urls import canonicalize_url
 from openassay.text.words import fold, jaccard
@@ -121,34 +121,22 @@ def _to_header(edition: ReportEdition) -> EditionHeader:
 def _pair_statements(a: Sequence[ReportStatement], b: Sequence[ReportStatement]) -> dict[int, int]:
     """Each with at most one: the likest first, and of those that are as like, in an order that does not depend on which
     side they stand."""
-    likely = sorted(_find_pairs(a, b))
-    pairs: dict[int, int] = {}
-    taken: set[int] = set()
-    for *_, left, right in likely:
-        if left not in pairs and right not in taken:
-            pairs[left] = right
-            taken.add(right)
-    return pairs
-
-
-class _StatementPair(NamedTuple):
-    unlike: float
-    texts: tuple[str, str]
-    ids: tuple[str, str]
-    left: int
-    right: int
-
-
-def _find_pairs(a: Sequence[ReportStatement], b: Sequence[ReportStatement]) -> Iterator[_StatementPair]:
+    likely = []
     for left, one in enumerate(a):
         for right, other in enumerate(b):
             like = _similarity(one.text, other.text)
             if like >= NEAR:
-                first, second = sorted((fold(one.text), fold(other.text)))
-                low, high = sorted((one.id, other.id))
                 # Two that are told belong together rather than one that is and one that was left out.
-                apart = (one.told != other.told) * 0.001
-                yield _StatementPair(round(1 - like + apart, 6), (first, second), (low, high), left, right)
+                unlike = round(1 - like + (one.told != other.told) * 0.001, 6)
+                texts, ids = sorted((fold(one.text), fold(other.text))), sorted((one.id, other.id))
+                likely.append((unlike, texts, ids, left, right))
+    pairs: dict[int, int] = {}
+    taken: set[int] = set()
+    for *_, left, right in sorted(likely):
+        if left not in pairs and right not in taken:
+            pairs[left] = right
+            taken.add(right)
+    return pairs
 
 
 def _similarity(one: str, other: str) -> float:
@@ -176,17 +164,16 @@ def _find_differences(before: ReportStatement, after: ReportStatement) -> tuple[
 
 
 def from_report(name: str, report: ReportData) -> ReportEdition:
-    sources = {card.document: _build_reference(card.id, card.title, card.url, card.document) for card in report.sources}
+    sources = {
+        card.document: SourceRef(id=card.id, title=card.title, url=card.url, document=card.document)
+        for card in report.sources
+    }
     told = {id for section in report.sections for sentence in section.sentences for id in sentence.claims}
     told |= {id for answer in report.answers for id in answer.claims}
     told |= {id for figure in report.figures for id in figure.claims}
-    statements = [
-        _build_statement(claim, {span.document for span in claim.spans}, sources, told=claim.id in told)
-        for claim in report.claims
-    ]
     return ReportEdition(
         name=name, title=report.title, status=report.status, confidence=report.confidence,
-        score=report.confidence_score, usd=report.spend.usd, statements=tuple(statements),
+        score=report.confidence_score, usd=report.spend.usd, statements=_build_statements(report.claims, sources, told),
         sections=tuple(section.title for section in report.sections if section.title and section.role != "notice"),
         sources=tuple(sources.values()),
     )  # fmt: skip
@@ -204,13 +191,10 @@ async def from_state(name: str, values: Mapping[str, Any], documents: DocumentSt
     told = told or {claim.id for claim in claims if claim.verdict is Verdict.SUPPORTED}
     used = {span.document for claim in claims for span in claim.spans}
     sources = {ref.document: ref for ref in await load_references(values, documents) if ref.document in used}
-    statements = [
-        _build_statement(claim, {span.document for span in claim.spans}, sources, told=claim.id in told)
-        for claim in claims
-    ]
     return ReportEdition(
         name=name, title=str(draft.get("title") or values.get("original_query") or name),
-        score=round(float(values.get("confidence") or 0) / 10, 2), usd=usd, statements=tuple(statements),
+        score=round(float(values.get("confidence") or 0) / 10, 2), usd=usd,
+        statements=_build_statements(claims, sources, told),
         sections=tuple(section["title"] for section in draft["sections"] if section["title"]),
         sources=tuple(sources.values()),
     )  # fmt: skip
@@ -221,18 +205,17 @@ async def load_references(values: Mapping[str, Any], documents: DocumentStore) -
     found = []
     for source in values.get("sources") or ():
         document = await documents.get(source["document"])
-        found.append(_build_reference(source["id"], source["title"], document.url, document.hash))
+        found.append(SourceRef(id=source["id"], title=source["title"], url=document.url, document=document.hash))
     return found
 
 
-def _build_reference(id: str, title: str, url: str, document: str) -> SourceRef:
-    return SourceRef(id=id, title=title, url=url, document=document)
-
-
-def _build_statement(
-    claim: Any, documents: set[str], sources: Mapping[str, SourceRef], *, told: bool
-) -> ReportStatement:
-    cited = tuple(ref for document, ref in sources.items() if document in documents)
-    return ReportStatement(
-        id=claim.id, text=claim.text, verdict=claim.verdict, mark=claim.mark, told=told, sources=cited
-    )
+def _build_statements(
+    claims: Sequence[Claim | ReportClaim], sources: Mapping[str, SourceRef], told: set[str]
+) -> tuple[ReportStatement, ...]:
+    statements = []
+    for claim in claims:
+        documents = {span.document for span in claim.spans}
+        cited = tuple(ref for document, ref in sources.items() if document in documents)
+        fields = claim.model_dump(include={"id", "text", "verdict", "mark"})
+        statements.append(ReportStatement(**fields, told=claim.id in told, sources=cited))
+    return tuple(statements)

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
-from openassay.engine.checkpoints import CheckpointOutline, SqlCheckpointSaver, effective_state
+from openassay.engine.checkpoints import CheckpointOutline, effective_state
 from openassay.engine.diff import ReportDiff, ReportEdition, compare_editions, from_report, from_state
 from openassay.engine.runner import Runner
 from openassay.engine.state_view import StateView, build_view
@@ -106,7 +106,7 @@ class ThreadHistory:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self.checkpoints = cast("SqlCheckpointSaver", runner.checkpointer)
+        self.checkpoints = runner.checkpointer
 
     async def list_page(self, thread: str, *, limit: int | None = PAGE, run: str | None = None) -> list[CheckpointInfo]:
         """List checkpoints, the newest last, with their summaries. Only those that are listed are opened."""
@@ -221,8 +221,6 @@ class ThreadHistory:
         state = (await self._runner.state(thread)).values
         if state.get("run") == name:
             return state.get("report")
-        if not isinstance(self._runner.checkpointer, SqlCheckpointSaver):
-            return None
         checkpoints = [one for one in await self.list_checkpoints(thread) if one.run == name]
         return (await self.values(thread, checkpoints[-1])).get("report") if checkpoints else None
 

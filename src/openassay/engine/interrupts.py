@@ -34,8 +34,9 @@ from openassay.models.plan import Mode, Plan
 from openassay.models.thread import AnswerOrigin, Decision, ResearchOptions, Review, Run
 from openassay.nodes.dispatch import available_types
 from openassay.nodes.plan import pending_questions
-from openassay.protocols import ChooseSources, Source
+from openassay.protocols import Source
 from openassay.state import State, load_plan
+from openassay.storage.events import no_review
 
 _log = logging.getLogger("openassay")
 MAX_DROP_ATTEMPTS = 6  # at a planning question while somebody is answering them
@@ -46,19 +47,40 @@ TIMER_POLL_SECONDS = 5.0  # after which the timer looks whether another process 
 class InterruptService:
     """Accepts answers to the questions of runs, and resumes the runs with them."""
 
-    def __init__(self, runner: Runner, sources: ChooseSources) -> None:
+    def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._sources = sources
         self._warned: set[str] = set()  # threads with an overdue question whose run cannot be resumed
 
     async def open_questions(self, thread: str) -> list[OpenQuestion]:
+        """Return what the run waits for and nobody has answered yet."""
         pending = {review.id for review in await self._runner.reviews.pending(thread)}
         asked = read_interrupts((await self._runner.state(thread)).interrupts)
         return [question for question in asked if question.id in pending]
 
+    async def reviews(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
+        """Return the open questions of all threads, of one, or of one user's, the first due first."""
+        return await self._runner.reviews.pending(thread, owner=owner)
+
+    async def review(self, id: str, *, owner: str | None = None) -> Review:
+        """Return one question by its id, open or not. Another user's is as unknown as one that never was."""
+        found = await self._runner.reviews.get(id)
+        try:
+            await self._runner.threads.get(found.thread, owner=owner)
+        except NotFoundError as error:
+            raise no_review(id) from error
+        return found
+
+    async def last_review(self, thread: str) -> Review | None:
+        """Return the question that the thread asked last, with its answer if there is one."""
+        return await self._runner.reviews.latest(thread)
+
     # -- answers ------------------------------------------------------------------------------------------
 
-    async def answer(self, run: Run, question: str, value: object, *, queued: bool = False) -> Run:
+    async def answer(self, thread: str, question: str, value: object, *, queued: bool = False) -> Run:
+        """Answer an open question by its id. A late, repeated or malformed answer is refused and changes nothing.
+        `queued`: queue the run instead of resuming it here."""
+        value = self._runner.redaction.redact_data_secrets(value)
+        run = await self._runner.latest_run(thread)
         answer = validate_answer(await self._get_open(run.thread, question), value)
         try:
             return await self._accept_answer(run, question, answer, "person", queued=queued)
@@ -117,15 +139,14 @@ class InterruptService:
             if plan.sources != before.sources:
                 options = await self._set_sources(options, plan)
             options = options.with_plan(plan, before)
-        sources, _ = await asyncio.to_thread(self._sources, options)
-        await asyncio.to_thread(self._runner.reasoners.notices, options)
+        sources, _ = await self._runner.select_sources(options)
         return run.model_copy(update={"options": options}), sources
 
     async def _set_sources(self, options: ResearchOptions, plan: Plan) -> ResearchOptions:
         """Set the sources for this run alone: a follow-up asks those its thread was started on. They are chosen by
         name, so documents stay as private as they were."""
         named = options.model_copy(update={"source": ",".join(plan.sources), "sources": ()})
-        sources, _ = await asyncio.to_thread(self._sources, named)
+        sources, _ = await asyncio.to_thread(self._runner.choose_sources, named)
         if unknown := set(plan.sources) - {source.name for source in sources}:
             raise AnswerError(f"there is no source {sorted(unknown)[0]!r}", help="See: openassay sources")
         if not {query.type for query in plan.queries} & set(available_types(sources)):
@@ -221,6 +242,8 @@ class InterruptService:
     # -- the mode -----------------------------------------------------------------------------------------
 
     async def set_mode(self, thread: str, mode: Mode, *, queued: bool = False) -> bool:
+        """Set the mode from now on; returns whether the current question is affected. Open planning questions are
+        dropped when the thread turns to auto. `queued`: queue its run instead of resuming it here."""
         await self._runner.threads.get(thread)
         await self._runner.threads.set_mode(thread, mode)
         runs = [run for run in await self._runner.threads.runs(thread) if run.active]

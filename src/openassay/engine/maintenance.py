@@ -1,5 +1,6 @@
 """Maintenance of the database and the indexes of the settings: inspected, migrated and cleaned up."""
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -11,10 +12,10 @@ from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, Path
 from openassay.fetch.documents import LocalFileReader, walk_folder
 from openassay.protocols import DocumentFolder, IndexCounts, IndexUpdate
 from openassay.search.index_builder import IndexProgress, add_vectors, synchronise
-from openassay.settings import Settings
+from openassay.settings import Settings, load
 from openassay.storage.admin import DATABASE_FILE, Inspection, inspect_database, open_database
 from openassay.storage.database import Database
-from openassay.storage.index_catalog import IndexStore, IndexSummary, make_private_folder, open_index_store
+from openassay.storage.index_catalog import IndexStore, IndexSummary, open_index_store
 from openassay.storage.integrity import SqlIntegrity
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.uploads import public_address
@@ -116,11 +117,6 @@ class FolderIndexes:
 QUEUE = "queue_migrations"  # a table that is there once the queue was prepared
 
 
-def create_data_dir(settings: Settings) -> Path:
-    """Make the data directory where there is none, readable by nobody else."""
-    return make_private_folder(settings.data_dir)
-
-
 def has_database(settings: Settings) -> bool:
     return settings.persistence.backend != "sqlite" or (settings.data_dir / DATABASE_FILE).exists()
 
@@ -168,3 +164,21 @@ async def describe_database(settings: Settings) -> str:
     sealed = "sealed with the key" if rows.seals.keyed else "sealed without a key"
     encrypted = "encrypted" if rows.seals.encrypts else "not encrypted"
     return f"{rows.database.name}, {settings.persistence.backend}, schema {schema}, {sealed}, {encrypted}"
+
+
+MAX_RECENT = 50  # threads that a shell completes
+_RECENT = "SELECT id, title FROM threads WHERE owner = ? ORDER BY updated DESC LIMIT ?"
+
+
+def list_recent_threads() -> list[tuple[str, str]]:
+    """List the newest threads of the user in the settings' SQLite database, with their titles unless encrypted. A shell
+    completes them, so where there is nothing it is silent."""
+    try:
+        settings = load()
+        if settings.persistence.backend != "sqlite":  # asking a server takes longer than a person waits for a Tab
+            return []
+        with open_database(settings) as database, database.connection() as connection:
+            rows = connection.execute(_RECENT, (settings.user, MAX_RECENT)).fetchall()
+        return [(row["id"], "" if settings.persistence.encrypt else " ".join(row["title"].split())) for row in rows]
+    except (OpenAssayError, sqlite3.Error, OSError):
+        return []

@@ -13,7 +13,7 @@ from json import JSONDecodeError, dumps
 from math import log
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -29,6 +29,7 @@ from openassay.storage.users import SqlMemories
 from openassay.text.words import clean_text, fold, is_readable, stems
 
 if TYPE_CHECKING:
+    from langgraph.store.base import BaseStore
     from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 
@@ -63,24 +64,28 @@ async def open_store(path: Path) -> "AsyncIterator[AsyncSqliteStore]":
                 await store.setup()
         try:
             yield store
-        finally:
-            await _stop_task(store._task)
-
-
-async def _stop_task(task: "asyncio.Task[None] | None") -> None:
-    """A Store's task is only cancelled when the Store is collected, and then nobody waits for its end."""
-    if task is not None:
-        task.cancel()
-        await asyncio.wait([task])
+        finally:  # a Store only cancels its task when it is collected, and then nobody waits for its end
+            if store._task is not None:
+                store._task.cancel()
+                await asyncio.wait([store._task])
 
 
 @asynccontextmanager
 async def lock_file(path: Path) -> AsyncIterator[None]:
     """One writer at a time, among all processes. Who dies gives the lock back."""
     beside = path.with_suffix(".lock")
-    handle = _open_file(beside)
+    handle, until = _open_file(beside), monotonic() + BUSY_SECONDS
     try:
-        await _acquire_lock(handle, beside)
+        while True:
+            try:
+                lock_handle(handle)
+                break
+            except BlockingIOError as error:
+                if monotonic() > until:
+                    raise StorageError(
+                        "another process is writing to the memory", help="Try again later.", retryable=True, path=beside
+                    ) from error
+            await asyncio.sleep(0.01)
         yield
     finally:
         os.close(handle)  # the file stays: were it removed, two processes could each lock one of the same name
@@ -96,19 +101,6 @@ def _open_file(path: Path) -> int:
             help="Set OPENASSAY_DATA_DIR to a folder you can write to.",
             path=path,
         ) from error
-
-
-async def _acquire_lock(handle: int, path: Path) -> None:
-    until = monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            return lock_handle(handle)
-        except BlockingIOError as error:
-            if monotonic() > until:
-                raise StorageError(
-                    "another process is writing to the memory", help="Try again later.", retryable=True, path=path
-                ) from error
-        await asyncio.sleep(0.01)
 
 
 @contextmanager
@@ -156,27 +148,6 @@ MOST_FACTS = 200  # of one person
 
 _USER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 WriteLock = Callable[[], AbstractAsyncContextManager[None]]
-Namespace = tuple[str, ...]
-
-
-class StoreItem(Protocol):
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def value(self) -> dict[str, Any]: ...
-
-
-class ItemStore(Protocol):
-    """What is needed of LangGraph's Store."""
-
-    async def aget(self, namespace: Namespace, key: str) -> StoreItem | None: ...
-
-    async def asearch(self, namespace: Namespace, /, *, limit: int) -> Sequence[StoreItem]: ...
-
-    async def aput(self, namespace: Namespace, key: str, value: dict[str, Any]) -> None: ...
-
-    async def adelete(self, namespace: Namespace, key: str) -> None: ...
 
 
 class UserMemory:
@@ -184,29 +155,32 @@ class UserMemory:
     refused with UsageError, an id that is not the user's with NotFoundError. A Store cannot compare and set, so
     writers go one by one through `alone`; without one, those of this object do."""
 
-    def __init__(
-        self, store: ItemStore, now: Callable[[], datetime] = lambda: datetime.now(UTC), alone: WriteLock | None = None
-    ) -> None:
+    def __init__(self, store: "BaseStore | SqlMemories", alone: WriteLock | None = None) -> None:
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         self._store = store
-        self._now = now
         lock = asyncio.Lock()
         self._alone: WriteLock = alone or (lambda: lock)
 
+    @asynccontextmanager
+    async def _lock_writes(self) -> AsyncIterator[None]:
+        async with self._alone():
+            with translate_errors():
+                yield
+
     async def preferences(self, user: str) -> Preferences:
-        value = await self._get_value((*_user_namespace(user), "preferences"), "all")
+        with translate_errors():
+            item = await self._store.aget((*_user_namespace(user), "preferences"), "all")
         with _translate_invalid(user):
-            return Preferences.model_validate(value or {})
+            return Preferences.model_validate(item.value if item else {})
 
     async def set_preferences(self, user: str, preferences: Preferences) -> None:
         place = (*_user_namespace(user), "preferences")
-        async with self._alone():
-            with translate_errors():
-                await self._store.aput(place, "all", preferences.plain())
+        async with self._lock_writes():
+            await self._store.aput(place, "all", preferences.plain())
 
     async def facts(self, user: str) -> list[MemoryFact]:
-        place = (*_user_namespace(user), "facts")
         with translate_errors():
-            items = await self._store.asearch(place, limit=MOST_FACTS)
+            items = await self._store.asearch((*_user_namespace(user), "facts"), limit=MOST_FACTS)
         with _translate_invalid(user):
             return sorted((MemoryFact.model_validate(item.value) for item in items), key=fact_number)
 
@@ -214,8 +188,8 @@ class UserMemory:
         return rank_facts(await self.facts(user), question)[: max(limit, 0)]
 
     async def remember(self, user: str, text: str) -> MemoryFact:
-        said = _clean_text(text)
-        async with self._alone():
+        said, place = _clean_text(text), _user_namespace(user)
+        async with self._lock_writes():
             facts = await self.facts(user)
             if known := _find_same(facts, said):
                 return known
@@ -223,52 +197,37 @@ class UserMemory:
                 raise UsageError(
                     f"{MOST_FACTS} facts are remembered already, which is the most", help="Forget one of them first."
                 )
-            now = self._now()
-            fact = MemoryFact(id=await self._next_id(user), text=said, created=now, updated=now)
-            await self._store_fact(user, fact)
+            last = await self._store.aget(place, "last")
+            number = (last.value["number"] if last else 0) + 1
+            await self._store.aput(place, "last", {"number": number})  # first: a number that a crash skips is no harm
+            now = self.now()
+            fact = MemoryFact(id=f"M{number}", text=said, created=now, updated=now)
+            await self._store.aput((*place, "facts"), fact.id, fact.plain())
             return fact
 
     async def edit(self, user: str, id: str, text: str) -> MemoryFact:
         said = _clean_text(text)
-        async with self._alone():
+        async with self._lock_writes():
             facts = await self.facts(user)
             fact = _get_fact(facts, id)
             if (known := _find_same(facts, said)) and known.id != fact.id:
                 raise UsageError(f"{known.id} says that already", help=f"Forget {fact.id} if it is not needed.")
-            edited = fact.model_copy(update={"text": said, "updated": self._now()})
-            await self._store_fact(user, edited)
+            edited = fact.model_copy(update={"text": said, "updated": self.now()})
+            await self._store.aput((*_user_namespace(user), "facts"), fact.id, edited.plain())
             return edited
 
     async def forget(self, user: str, id: str) -> None:
-        async with self._alone():
+        async with self._lock_writes():
             fact = _get_fact(await self.facts(user), id)
-            with translate_errors():
-                await self._store.adelete((*_user_namespace(user), "facts"), fact.id)
+            await self._store.adelete((*_user_namespace(user), "facts"), fact.id)
 
     async def forget_all(self, user: str) -> None:
-        """Also of what cannot be read any more. Ids go on where they were."""
+        """Forget also what cannot be read any more. Ids go on where they were."""
         place = _user_namespace(user)
-        async with self._alone():
-            with translate_errors():
-                items = await self._store.asearch((*place, "facts"), limit=MOST_FACTS)
-                deletions = [self._store.adelete((*place, "facts"), item.key) for item in items]
-                await asyncio.gather(*deletions, self._store.adelete((*place, "preferences"), "all"))
-
-    async def _next_id(self, user: str) -> str:
-        last = await self._get_value(_user_namespace(user), "last")
-        count = (last["number"] if last else 0) + 1
-        with translate_errors():  # before the fact: a number that a crash leaves out is no harm
-            await self._store.aput(_user_namespace(user), "last", {"number": count})
-        return f"M{count}"
-
-    async def _store_fact(self, user: str, fact: MemoryFact) -> None:
-        with translate_errors():
-            await self._store.aput((*_user_namespace(user), "facts"), fact.id, fact.plain())
-
-    async def _get_value(self, place: tuple[str, ...], key: str) -> dict[str, Any] | None:
-        with translate_errors():
-            item = await self._store.aget(place, key)
-        return item.value if item else None
+        async with self._lock_writes():
+            for item in await self._store.asearch((*place, "facts"), limit=MOST_FACTS):
+                await self._store.adelete((*place, "facts"), item.key)
+            await self._store.adelete((*place, "preferences"), "all")
 
 
 def _user_namespace(user: str) -> tuple[str, str]:
@@ -293,12 +252,9 @@ def _clean_text(text: str) -> str:
 
 
 def _find_same(facts: Sequence[MemoryFact], said: str) -> MemoryFact | None:
-    return next((fact for fact in facts if _normalize(fact.text) == _normalize(said)), None)
-
-
-def _normalize(text: str) -> str:
-    """Case, accents and the full stop make no other fact."""
-    return fold(text).rstrip(" .!")
+    """Find what says the same: case, accents and the full stop make no other fact."""
+    wanted = fold(said).rstrip(" .!")
+    return next((fact for fact in facts if fold(fact.text).rstrip(" .!") == wanted), None)
 
 
 def _get_fact(facts: Sequence[MemoryFact], id: str) -> MemoryFact:
@@ -323,19 +279,17 @@ def _translate_invalid(user: str) -> Iterator[None]:
 # Where it is kept: in a file on one machine, in the database where there are several.
 
 
-def create_shared_memory(
-    rows: Rows, database: PostgresDatabase, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-) -> UserMemory:
-    """In the database of the rows, for every machine that uses it."""
+def create_shared_memory(rows: Rows, database: PostgresDatabase) -> UserMemory:
+    """Remember in the database of the rows, for every machine that uses it."""
     store = SqlMemories(rows, lambda: database.advisory_lock("openassay memory", BUSY_SECONDS))
-    return UserMemory(store, now, store.exclusive)
+    return UserMemory(store, store.exclusive)
 
 
 @asynccontextmanager
-async def open_memory(path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> AsyncIterator[UserMemory]:
-    """On a file for the owner's eyes only, made if there is none. What is forgotten is overwritten in it."""
+async def open_memory(path: Path) -> AsyncIterator[UserMemory]:
+    """Remember in a file for the owner's eyes only, made if there is none. What is forgotten is overwritten in it."""
     async with open_store(path) as store:
-        yield UserMemory(store, now, lambda: lock_file(path))
+        yield UserMemory(store, lambda: lock_file(path))
 
 
 # What is remembered of one person, changed by words: a preference by its name, a fact by its id.
@@ -352,62 +306,46 @@ MAX_LISTED = 12  # names of what is remembered
 _OPPOSITE = {"prefer": "avoid", "avoid": "prefer"}
 
 
-class MemoryEditor:
-    """Shows and changes the memory of one user."""
+async def set_preference(memory: UserMemory, user: str, key: str, value: str) -> list[str]:
+    """Set one preference and say so in lines; the others stay, but for what contradicts it."""
+    name = key.strip().lower()
+    if name not in ALLOWED_VALUES:
+        near = get_close_matches(name, ALLOWED_VALUES, n=1)
+        known = f"Preferences are {', '.join(ALLOWED_VALUES)}."
+        raise UsageError(
+            f"{key!r} is no preference" + (f"; did you mean {near[0]}?" if near else ""),
+            help=f"{known} A fact is kept with: openassay memory remember TEXT",
+        )
+    before = await memory.preferences(user)
+    after = change_preference(before, name, value)
+    await memory.set_preferences(user, after)
+    shown = dict(format_preferences(after))
+    lines = [f"{name}: {shown.get(name, '')}"]
+    opposite = _OPPOSITE.get(name)
+    if opposite and getattr(before, opposite) != getattr(after, opposite):
+        lines.append(f"{opposite}: {shown.get(opposite, 'nobody')}")
+    if name == "language" and language_code(after) is None:
+        lines.append("The planner knows; sources cannot be asked in this language.")
+    return lines
 
-    def __init__(self, memory: UserMemory, user: str) -> None:
-        self._memory = memory
-        self._user = user
 
-    async def list_preferences(self) -> list[tuple[str, str]]:
-        """List the preferences that are set, with how they are shown."""
-        return format_preferences(await self._memory.preferences(self._user))
-
-    async def facts(self) -> list[MemoryFact]:
-        return await self._memory.facts(self._user)
-
-    async def set(self, key: str, value: str) -> list[str]:
-        """Set one preference and say so in lines; the others stay, but for what contradicts it."""
-        name = key.strip().lower()
-        if name not in ALLOWED_VALUES:
-            near = get_close_matches(name, ALLOWED_VALUES, n=1)
-            known = f"Preferences are {', '.join(ALLOWED_VALUES)}."
-            raise UsageError(
-                f"{key!r} is no preference" + (f"; did you mean {near[0]}?" if near else ""),
-                help=f"{known} A fact is kept with: openassay memory remember TEXT",
-            )
-        before = await self._memory.preferences(self._user)
-        after = change_preference(before, name, value)
-        await self._memory.set_preferences(self._user, after)
-        shown = dict(format_preferences(after))
-        lines = [f"{name}: {shown.get(name, '')}"]
-        opposite = _OPPOSITE.get(name)
-        if opposite and getattr(before, opposite) != getattr(after, opposite):
-            lines.append(f"{opposite}: {shown.get(opposite, 'nobody')}")
-        if name == "language" and language_code(after) is None:
-            lines.append("The planner knows; sources cannot be asked in this language.")
-        return lines
-
-    async def edit(self, id: str, text: str) -> MemoryFact:
-        return await self._memory.edit(self._user, id, text)
-
-    async def forget(self, what: str) -> str:
-        """Forget a fact by its id or a preference by its name, and say so."""
-        name = what.strip().lower()
-        if name in ALLOWED_VALUES:
-            before = await self._memory.preferences(self._user)
-            after = Preferences.model_validate(before.model_dump(exclude={name}))
-            await self._memory.set_preferences(self._user, after)
-            return f"{name} is forgotten: the settings decide."
-        try:
-            await self._memory.forget(self._user, what)
-        except NotFoundError as error:
-            known = [name for name, _ in await self.list_preferences()] + [fact.id for fact in await self.facts()]
-            some = ", ".join(known[:MAX_LISTED]) + (" ..." if known[MAX_LISTED:] else "")
-            is_fact = re.fullmatch(r"m\d+", what.strip(), re.I)
-            message = error.message if is_fact else f"nothing called {what.strip()[:80]!r} is remembered"
-            raise NotFoundError(message, help=f"There are: {some}." if known else "There are none.") from error
-        return f"{name.upper()} is forgotten."
+async def forget_entry(memory: UserMemory, user: str, what: str) -> str:
+    """Forget a fact by its id or a preference by its name, and say so."""
+    name = what.strip().lower()
+    if name in ALLOWED_VALUES:
+        before = await memory.preferences(user)
+        await memory.set_preferences(user, Preferences.model_validate(before.model_dump(exclude={name})))
+        return f"{name} is forgotten: the settings decide."
+    try:
+        await memory.forget(user, what)
+    except NotFoundError as error:
+        names = dict(format_preferences(await memory.preferences(user)))
+        known = [*names, *(fact.id for fact in await memory.facts(user))]
+        some = ", ".join(known[:MAX_LISTED]) + (" ..." if known[MAX_LISTED:] else "")
+        is_fact = re.fullmatch(r"m\d+", what.strip(), re.I)
+        message = error.message if is_fact else f"nothing called {what.strip()[:80]!r} is remembered"
+        raise NotFoundError(message, help=f"There are: {some}." if known else "There are none.") from error
+    return f"{name.upper()} is forgotten."
 
 
 def format_preferences(preferences: Preferences) -> list[tuple[str, str]]:

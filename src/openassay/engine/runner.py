@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
@@ -38,11 +39,13 @@ from openassay.models.spend import CostEstimate
 from openassay.models.thread import ResearchOptions, Run, StopRequest
 from openassay.nodes.failures import is_transient
 from openassay.protocols import (
+    ChooseSources,
     DocumentStore,
     PageReader,
     PreparableSource,
     RunLocks,
     Source,
+    SourceSelection,
     SupportScorer,
 )
 from openassay.search.ranking import IndexRanker
@@ -58,7 +61,6 @@ from openassay.text.redaction import Redactor, build_redactor
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.types import StateSnapshot
 
@@ -76,6 +78,10 @@ DRAINED = "Stopped after its current step. Nothing was lost, and the run can be 
 INTERRUPTED = "Stopped in the middle of a step, which is repeated when the run is resumed."
 
 CostLimit = Callable[[Run, ResearchOptions], Awaitable[float | None]]  # dollars a run may cost; None: no limit
+
+
+def new_id() -> str:
+    return uuid4().hex[:12]
 
 
 def graph_config(thread: str) -> "RunnableConfig":
@@ -96,8 +102,9 @@ class Runner:
     pages: PageReader
     ranker: IndexRanker
     reasoners: ReasonerProvider
+    choose_sources: ChooseSources
     support: SupportScorer
-    checkpointer: "BaseCheckpointSaver[Any]"
+    checkpointer: SqlCheckpointSaver
     locks: RunLocks
     now: Callable[[], datetime]
     ledger: SqlLedger | None = None
@@ -138,6 +145,24 @@ class Runner:
         if options.mode and not options.interactive:
             return options.mode
         return (await self.threads.get(thread)).mode or options.mode or self.settings.mode
+
+    async def select_sources(self, options: ResearchOptions) -> SourceSelection:
+        """Choose the sources and the models of a run; what cannot be used is refused."""
+        sources, notices = await asyncio.to_thread(self.choose_sources, options)
+        return sources, {**notices, **await asyncio.to_thread(self.reasoners.notices, options)}
+
+    def build_run(
+        self, thread: str, question: str, options: ResearchOptions, status: RunStatus, id: str | None = None
+    ) -> Run:
+        return Run(
+            id=id or new_id(),
+            thread=thread,
+            question=question,
+            status=status,
+            started=self.now(),
+            settings=self.settings.fingerprint(),
+            options=options,
+        )
 
     async def estimate(self, options: ResearchOptions, sources: list[Source]) -> CostEstimate:
         estimate = await asyncio.to_thread(self.reasoners.estimate, options)
@@ -217,8 +242,7 @@ class Runner:
         await self.threads.update(run, status=status, stage=stage, error=error)
         await self.append(run, "run", "", {"status": status, "error": error})
 
-    async def events(self, run: str, after: int = 0) -> AsyncIterator[Event]:
-        """Yield every event from `after` on, then new ones as they come, until the run stops."""
+    async def events(self, run: str, after: int) -> AsyncIterator[Event]:
         while True:
             if execution := self._executions.get(run):
                 execution.changed.clear()
@@ -274,11 +298,9 @@ class Runner:
         return run in self._executions
 
     def list_running(self) -> list[str]:
-        """Return the runs this process works on."""
         return list(self._executions)
 
     def fault(self, run: str) -> OpenAssayError | None:
-        """Return why a run of this process failed, if for a reason that was foreseen."""
         exit = self._find_exit(run)
         return exit.fault if exit else None
 
@@ -302,16 +324,13 @@ class Runner:
             await asyncio.wait([execution.task])
             await asyncio.sleep(0)
 
-    async def drain(self, run: str, seconds: float = DRAIN_SECONDS) -> None:
+    async def drain(self, run: str, seconds: float) -> None:
         """Stop a run after its current step, so that nothing under way is lost; at once if that takes too long. The
         next process may resume it, unless a person has asked for it to stop."""
         if execution := self._executions.get(run):
             execution.control.request_drain()
             await asyncio.wait([execution.task], timeout=seconds)
             await self._cancel_and_requeue(run)
-
-    async def drain_all(self, seconds: float = DRAIN_SECONDS) -> None:
-        await asyncio.gather(*(self.drain(run, seconds) for run in self.list_running()))
 
     async def close(self) -> None:
         await asyncio.gather(*(self._cancel_and_requeue(run) for run in self.list_running()))
@@ -435,17 +454,8 @@ class GraphRun:
 
     async def _list_checkpoints(self) -> tuple[str, ...]:
         """List the run's checkpoints. Those of other questions on the thread are older, or hold another run."""
-        run, saver = self.run, self.runner.checkpointer
-        if isinstance(saver, SqlCheckpointSaver):
-            return await saver.ids_of_run(run.thread, run.id, since=run.started)
-        found: list[str] = []
-        # With the graph's own name, by which its checkpoints are found in order.
-        async for saved in saver.alist({"configurable": {"thread_id": run.thread, "checkpoint_ns": ""}}):
-            if datetime.fromisoformat(saved.checkpoint["ts"]) < run.started:
-                break
-            if saved.checkpoint["channel_values"].get("run") == run.id:
-                found.append(saved.checkpoint["id"])
-        return tuple(reversed(found))
+        run = self.run
+        return await self.runner.checkpointer.ids_of_run(run.thread, run.id, since=run.started)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -561,10 +571,9 @@ class RunExecution:
 
     async def _prune_checkpoints(self) -> None:
         """Keep as many checkpoints as the settings say; a run that is done needs only the last."""
-        keep, saver = self.runner.settings.persistence.keep_checkpoints, self.runner.checkpointer
-        if keep and isinstance(saver, SqlCheckpointSaver):
+        if keep := self.runner.settings.persistence.keep_checkpoints:
             try:
-                await saver.prune_run(self.run.thread, self.run.id, keep=keep)
+                await self.runner.checkpointer.prune_run(self.run.thread, self.run.id, keep=keep)
             except StorageError as error:  # the run is done all the same
                 _log.warning("old checkpoints of thread %s were not removed: %s", self.run.thread, error.message)
 

@@ -1,7 +1,7 @@
 """What a person's runs may still cost this month, whichever process works on them."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -12,11 +12,7 @@ from openassay.llm.selection import is_private, select_models
 from openassay.models.spend import MICRO
 from openassay.models.thread import ResearchOptions, Run
 from openassay.protocols import RemoteSource
-from openassay.settings import Settings
 from openassay.storage.ledger import OpenRun, SqlSpending
-from openassay.storage.locks import UserLock
-from openassay.storage.threads import SqlThreads
-from openassay.storage.users import SqlUsers
 
 
 class MonthlyBudget(NamedTuple):
@@ -32,24 +28,17 @@ class MonthlyBudget(NamedTuple):
 
 
 class SpendingLimits:
-    """Caps what runs cost. `paid` are the sources that charge for a search; budgets are decided under `lock`."""
+    """Caps what runs cost, under the settings and with the sources that are installed. Budgets are decided under
+    `lock`."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        spending: SqlSpending,
-        users: SqlUsers,
-        threads: SqlThreads,
-        paid: Collection[str],
-        lock: UserLock,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self.spending = spending
-        self.lock = lock
-        self._settings = settings
-        self._users = users
-        self._threads = threads
-        self._paid = frozenset(paid)
+    def __init__(self, resources: ServerResources, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.spending = SqlSpending(resources.rows)
+        self.lock = resources.shared.user_lock
+        self._settings = resources.engine.settings
+        self._users = resources.users
+        self._threads = resources.engine.threads
+        installed = resources.sources.list_sources()
+        self._paid = {one.name for one in installed if isinstance(one, RemoteSource) and one.terms.usd}
         self._now = now
 
     async def limit_run(self, run: Run, options: ResearchOptions) -> float | None:
@@ -106,15 +95,3 @@ class SpendingLimits:
         except ConfigurationError:  # its model is not offered any more
             most = self.cost_cap(one.options)
         return max(most - one.used, 0)
-
-
-def build_spending_limits(
-    resources: ServerResources, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-) -> SpendingLimits:
-    """Return the limits that the settings and the installed sources imply."""
-    installed = resources.sources.list_sources()
-    paid = {one.name for one in installed if isinstance(one, RemoteSource) and one.terms.usd}
-    engine, spending = resources.engine, SqlSpending(resources.rows)
-    return SpendingLimits(
-        engine.settings, spending, resources.users, engine.threads, paid, resources.shared.user_lock, now
-    )

@@ -23,7 +23,7 @@ from openassay.text.words import fold, is_readable
 MAX_ANSWER_CHARS = 200_000  # of an answer as JSON; a plan of seven sub-questions has about 10,000
 SKIP_BY_MODE = {"skipped": "mode"}  # the answer to a planning question when its thread is switched to auto
 HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
-_FIELDS = ("kind", "question", "options", "asked", "seconds", "on_timeout")
+_FIELDS = ("kind", "question", "options", "asked", "on_timeout")
 
 
 class OpenQuestion(Record):
@@ -43,33 +43,18 @@ def read_interrupts(interrupts: Iterable[Any]) -> list[OpenQuestion]:
     """Read the questions of a checkpoint; those asked before questions had deadlines have none."""
     questions = []
     for interrupt in interrupts:
-        value = interrupt.value
-        asked = datetime.fromisoformat(value["asked"]) if value.get("asked") else None
-        question = OpenQuestion(
-            id=interrupt.id,
-            kind=value["kind"],
-            question=value["question"],
-            options=tuple(value.get("options", ())),
-            shown={key: item for key, item in value.items() if key not in _FIELDS},
-            asked=asked,
-            due=asked + timedelta(seconds=value["seconds"]) if asked and value.get("seconds") else None,
-            on_timeout=value.get("on_timeout", "end"),
-        )
+        fields = {name: interrupt.value[name] for name in _FIELDS if name in interrupt.value}
+        shown = {name: value for name, value in interrupt.value.items() if name not in (*_FIELDS, "seconds")}
+        question = OpenQuestion(id=interrupt.id, shown=shown, **fields)
+        if question.asked and (seconds := interrupt.value.get("seconds")):
+            question = question.model_copy(update={"due": question.asked + timedelta(seconds=seconds)})
         questions.append(question)
     return questions
 
 
 def build_review(question: OpenQuestion, run: Run, now: datetime) -> Review:
-    return Review(
-        id=question.id,
-        thread=run.thread,
-        run=run.id,
-        kind=question.kind,
-        question=question.question,
-        opened=question.asked or now,
-        due=question.due,
-        on_timeout=question.on_timeout,
-    )
+    fields = question.model_dump(include={"id", "kind", "question", "due", "on_timeout"})
+    return Review(**fields, thread=run.thread, run=run.id, opened=question.asked or now)
 
 
 def timeout_answer(question: OpenQuestion) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
 from openassay.bootstrap import ServerResources
-from openassay.engine.claim_check import judge_statement
+from openassay.engine.checks import judge_statement
 from openassay.errors import (
     EvidenceError,
     NotFoundError,
@@ -484,7 +484,7 @@ class Tools:
         await get_own_thread(self._host, caller, thread)
         store, skipped = self._host.resources.documents, 0
         try:
-            names = [card.document for card in (await self._engine.report(thread)).sources]
+            names = [card.document for card in (await self._engine.history.report(thread)).sources]
         except NotFoundError:
             names = await store.list_hashes(thread)
         room = MAX_TEXT - sum(len(document.text) for document in documents.values())
@@ -521,8 +521,10 @@ class Tools:
         last = next(iter((await self._engine.threads.runs(thread))[-1:]), None)
         report = None
         with suppress(NotFoundError):  # none is finished yet
-            report = to_answer(await self._engine.report(thread))
-        questions = await self._engine.open_questions(thread) if last and last.status is RunStatus.WAITING else []
+            report = to_answer(await self._engine.history.report(thread))
+        questions = (
+            await self._engine.interrupts.open_questions(thread) if last and last.status is RunStatus.WAITING else []
+        )
         detail = ThreadDetail(
             thread=thread,
             title=known.title,
@@ -543,7 +545,7 @@ class Tools:
         """The latest finished report of a thread, in Markdown."""
         try:
             await get_own_thread(self._host, self._identify(call, Scope.READ), id)
-            return str(self._host.redact((await self._engine.report(id)).markdown))
+            return str(self._host.redact((await self._engine.history.report(id)).markdown))
         except NotFoundError as error:
             raise ResourceNotFoundError(self.describe_error(error)) from error
         except OpenAssayError as error:

@@ -136,7 +136,7 @@ class LocalDispatcher:
     async def _run_deadlines(self) -> None:
         while True:
             try:
-                await self._engine.run_deadlines(queued=True)
+                await self._engine.interrupts.run_deadlines(queued=True)
             except Exception:  # noqa: BLE001
                 _log.exception("the timer has failed")
                 await asyncio.sleep(POLL_SECONDS)

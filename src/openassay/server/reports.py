@@ -27,7 +27,7 @@ async def load_report(service: Service, caller: Principal, thread: Thread, run: 
         done = [one.id for one in await service.engine.threads.runs(thread.id) if one.status is RunStatus.DONE]
         if run not in done[-1:]:
             raise no_run(run)
-    return await service.engine.report(thread.id, run)
+    return await service.engine.history.report(thread.id, run)
 
 
 def redact_for(caller: Principal, report: Report, service: Service) -> Report:
@@ -47,7 +47,7 @@ class ThreadArtifacts:
         offers: list[ArtifactDraft] = []
         updated = self._thread.updated
         try:
-            report = redact_report(await self._service.engine.report(self._thread.id), self._service.redaction)
+            report = redact_report(await self._service.engine.history.report(self._thread.id), self._service.redaction)
         except NotFoundError:
             pass
         else:

@@ -64,16 +64,16 @@ async def resume(service: Service, caller: Principal, thread: str, *, again: boo
 async def answer_interrupt(service: Service, thread: str, question: str, value: object, *, again: bool = False) -> None:
     """Answer a question of a run, and resume it. `again`: as for `resume`."""
     try:
-        run = await service.engine.answer(thread, question, value, queued=service.has_workers)
+        run = await service.engine.interrupts.answer(thread, question, value, queued=service.has_workers)
     except LateAnswerError:
-        if not again or (await service.engine.review(question)).by != "person":
+        if not again or (await service.engine.interrupts.review(question)).by != "person":
             raise
     else:
         service.dispatcher.announce(run.id)
 
 
 async def change_mode(service: Service, thread: str, mode: Mode) -> None:
-    if await service.engine.set_mode(thread, mode, queued=service.has_workers):
+    if await service.engine.interrupts.set_mode(thread, mode, queued=service.has_workers):
         service.dispatcher.announce((await service.engine.threads.runs(thread))[-1].id)
 
 
@@ -105,7 +105,7 @@ async def fork(
     new = {"usd": changes.usd, "model": changes.model, "source": changes.source}
     options = options.model_copy(update={name: value for name, value in new.items() if value is not None})
     async with service.limits.admit(caller, options) as allowed:
-        run = await service.engine.fork(
+        run = await service.engine.branches.fork(
             thread, checkpoint, changes, interactive=interactive, usd=allowed.usd, id=id, queued=True
         )
     service.dispatcher.announce(run.id)
@@ -115,7 +115,7 @@ async def fork(
 async def veto(service: Service, caller: Principal, thread: str, document: str) -> Run:
     _, options = await _load_last(service, caller, thread)
     async with service.limits.admit(caller, options) as allowed:
-        run = await service.engine.veto(thread, [document], usd=allowed.usd, queued=True)
+        run = await service.engine.vetoes.begin(thread, [document], usd=allowed.usd, queued=True)
     service.dispatcher.announce(run.id)
     return run
 
@@ -202,7 +202,7 @@ async def wait_for_run(service: Service, id: str, seconds: float) -> Run:
 async def wait_for_start(service: Service, run: Run) -> Response:
     """Answer at the first question of a run, when it has ended, or after `server.start_seconds`."""
     run = await wait_for_run(service, run.id, service.settings.server.start_seconds)
-    questions = await service.engine.open_questions(run.thread) if run.status is RunStatus.WAITING else []
+    questions = await service.engine.interrupts.open_questions(run.thread) if run.status is RunStatus.WAITING else []
     return to_start_response(run, to_interrupt(questions[0]) if questions else None, 202 if questions else 200)
 
 

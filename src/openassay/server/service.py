@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 
 from openassay.bootstrap import ServerResources
 from openassay.engine.engine import Engine
-from openassay.engine.spending import build_spending_limits
+from openassay.engine.spending import SpendingLimits
 from openassay.protocols import RunDispatcher
 from openassay.server.dispatch import LocalDispatcher
 from openassay.server.limits import CallerLimits
@@ -38,7 +38,7 @@ class Service:
         else:
             self.dispatcher = LocalDispatcher(self.engine)
         self.feeds = EventFeeds(self.engine, self.resources.shared.signals)
-        spending = build_spending_limits(self.resources, lambda: self.now())
+        spending = SpendingLimits(self.resources, lambda: self.now())
         self.limits = CallerLimits(self.settings, spending, self.resources.shared.rates)
         self.engine.set_cost_limit(spending.limit_run)
         self.redaction = build_redactor(self.settings)

@@ -19,7 +19,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from openassay.bootstrap import ServerResources, open_server_resources
 from openassay.engine.engine import Engine
-from openassay.engine.spending import build_spending_limits
+from openassay.engine.spending import SpendingLimits
 from openassay.engine.thread_lock import shield_until_done
 from openassay.errors import NotFoundError, OpenAssayError, StorageError
 from openassay.models.event import AT_WORK
@@ -89,7 +89,7 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> "As
         resources = await stack.enter_async_context(open_server_resources(settings))
         database, engine = resources.rows.database, resources.engine
         await asyncio.to_thread(prepare_tables, database)
-        engine.set_cost_limit(build_spending_limits(resources).limit_run)
+        engine.set_cost_limit(SpendingLimits(resources).limit_run)
         endpoint = open_endpoint(engine, resources.folder, database, resources.sources.list_sources())
         metrics_url = await stack.enter_async_context(endpoint)
         address = database_address(settings)
@@ -358,8 +358,8 @@ class Sweeper:
         async with self._pool.connection() as connection, connection.transaction():
             row = await (await connection.execute(_TRY_LOCK)).fetchone()
             if row and row[0]:
-                await self._queue.add(await self._engine.answer_overdue(queued=True))
-        return await self._engine.seconds_until_due()
+                await self._queue.add(await self._engine.interrupts.answer_overdue(queued=True))
+        return await self._engine.interrupts.seconds_until_due()
 
 
 class JobRunner:
@@ -398,7 +398,7 @@ def schedule_chores(app: App, resources: ServerResources) -> None:
     @app.task(name=EXPIRE, queue=CHORES, lock=EXPIRE, queueing_lock=EXPIRE, priority=CHORE_PRIORITY)
     async def expire(timestamp: int) -> None:
         """Delete threads that nobody has touched for `persistence.ttl_hours`."""
-        await resources.engine.expire()
+        await resources.engine.archive.expire()
 
     @app.periodic(cron="5-59/10 * * * *")
     @app.task(name=PRUNE, queue=CHORES, lock=PRUNE, queueing_lock=PRUNE, priority=CHORE_PRIORITY)

@@ -19,7 +19,7 @@ async def test_a_question_becomes_a_report(serve: Open) -> None:
     async with openassay.AsyncClient(server.url) as client:
         report = await client.research(QUESTION, depth="quick")
         [thread] = [one async for one in client.threads()]
-        assert report == await server.service.engine.report(thread["id"])
+        assert report == await server.service.engine.history.report(thread["id"])
         assert report.markdown == (await client.export(thread["id"])).decode()
         state = await client.state(thread["id"])
         assert set(state) == {"values", "next", "checkpointId"}

@@ -57,7 +57,7 @@ async def test_a_run_is_finished_for_a_client_that_waits(serve: Open, client: An
     assert made.metadata["thread"] == thread
     assert message.content.startswith("# ")
     assert "Planner: planning the research" in message.reasoning_content
-    report = await server.service.engine.report(thread)
+    report = await server.service.engine.history.report(thread)
     assert made.citations == [card.url for card in report.sources]
     titles = {card.url: card.title for card in report.sources}
     assert message.annotations
@@ -81,7 +81,7 @@ async def test_what_is_streamed_is_the_checked_report(serve: Open, client: Any) 
     assert deltas[0].role == "assistant"
     assert 5 < max(thinking) < min(telling), "nothing is told before it was checked"
     assert len(telling) > 3
-    report = await server.service.engine.report(got[-2].metadata["thread"])
+    report = await server.service.engine.history.report(got[-2].metadata["thread"])
     whole = to_chat_answer(report)
     assert "".join(delta.content or "" for delta in deltas) == whole.text
     thoughts = "".join(deltas[number].reasoning_content for number in thinking)

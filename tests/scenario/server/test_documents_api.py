@@ -196,14 +196,14 @@ async def test_no_place_on_the_servers_disk_is_told(serve: Open, http: Http, tmp
     engine, thread = server.service.engine, outcome.run.thread
     events = [event.plain() async for event in engine.events(outcome.run.id)]
     bundle = tmp_path / "bundle.zip"
-    await engine.export(thread, bundle)
+    await engine.archive.export(thread, bundle)
     view = (await engine.view(thread)).plain()
     for told in (json.dumps(events), json.dumps(view), outcome.report.model_dump_json(), *_unpacked(bundle)):
         assert str(tmp_path) not in told
 
     assert (await client.delete(f"/api/documents/{given['id']}")).status_code == 204
     assert not list((tmp_path / "kept" / "libraries").rglob("*.sqlite3*"))
-    assert (await engine.report(thread)).claims
+    assert (await engine.history.report(thread)).claims
     assert (await engine.document(outcome.report.sources[0].document)).text.startswith("The Alder kiln")
 
 
@@ -259,7 +259,7 @@ async def test_what_a_run_is_at_work_on_is_not_deleted(serve: Open, http: Http, 
 
     refused = await client.delete(f"/api/documents/{given['id']}")
     assert (refused.status_code, run.thread in refused.json()["detail"]) == (409, True)
-    await engine.delete(run.thread)
+    await engine.archive.delete(run.thread)
     assert (await client.delete(f"/api/documents/{given['id']}")).status_code == 204
     with pytest.raises(NotFoundError, match="was deleted") as caught:
         await engine.start("And now?", ResearchOptions(docs=docs))

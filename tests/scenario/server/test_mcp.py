@@ -10,7 +10,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from openassay.engine.claim_check import StatementJudgement
+from openassay.engine.checks import StatementJudgement
 from openassay.mcp_server import tools
 from openassay.models.evidence import Verdict
 from openassay.models.user import Scope

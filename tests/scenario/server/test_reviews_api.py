@@ -69,7 +69,7 @@ async def test_time_ends_what_nobody_answers(serve: Open, http: Http) -> None:
     server.service.engine._runner.now = lambda: due
     late = await client.post(f"/api/reviews/{started['interrupt']['id']}/answer", json={"value": "approve"})
     assert late.status_code == 409
-    await server.service.engine.answer_overdue()
+    await server.service.engine.interrupts.answer_overdue()
     assert (await standing(client, started["threadId"]))["status"] == "done"
     report = (await client.get(f"/api/threads/{started['threadId']}/report")).json()
     assert report["status"] != "complete"

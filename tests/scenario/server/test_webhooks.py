@@ -127,7 +127,7 @@ async def test_ends_and_questions_are_told_and_signed(serve: Open, http: Http, r
         [asked] = await receiver.heard(1)
         ended = await server.service.engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK))
         _, finished = await receiver.heard(2)
-    [question] = await server.service.engine.open_questions(waiting.thread)
+    [question] = await server.service.engine.interrupts.open_questions(waiting.thread)
     assert asked.told["type"] == "run.question"
     told = {name: asked.told["data"][name] for name in ("threadId", "runId", "questionId", "question")}
     assert told == {
@@ -223,7 +223,7 @@ async def test_what_ended_while_the_server_was_away_is_told(
         runs = [await engine.start(QUESTION, ResearchOptions(source="demo", depth=Depth.QUICK)) for _ in range(2)]
         for run in runs:
             await engine.wait(run.id)
-        await engine.delete(runs[1].thread)
+        await engine.archive.delete(runs[1].thread)
     assert receiver.posts == []
     again = await serve(server=HERE)
     async with telling(again), telling(again):

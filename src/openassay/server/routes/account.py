@@ -311,7 +311,7 @@ async def open_share(
             "There is nothing here", reason, "Ask the person who sent it for a new one.", status=404
         )
     try:
-        report = redact_report_for_link(await service.engine.report(share.thread), service.redaction)
+        report = redact_report_for_link(await service.engine.history.report(share.thread), service.redaction)
     except NotFoundError:
         runs = await service.engine.threads.runs(share.thread)
         status = _PENDING.get(runs[-1].status, "") if runs else "Nothing was asked yet."

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from fastapi import APIRouter
 from pydantic import Field
 
-from openassay.engine.start import describe_depth, describe_model, select_default_models, unavailable_reason
+from openassay.engine.choices import describe_depth, describe_model, select_default_models, unavailable_reason
 from openassay.fetch.documents import SUFFIXES
 from openassay.models.plan import FEWEST_WORDS, LONGEST, MOST_WORDS, Depth, Mode, QueryType, Style
 from openassay.protocols import RemoteSource

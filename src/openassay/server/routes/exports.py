@@ -61,13 +61,13 @@ async def export_thread(
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="openassay-export-"))
         try:
             path = folder / "thread.zip"
-            await service.engine.export(thread.id, path)
+            await service.engine.archive.export(thread.id, path)
             file, size = path.open("rb"), path.stat().st_size
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         headers = {"Content-Disposition": content_disposition(thread.title, ZIP), "Content-Length": str(size)}
         return StreamingResponse(_read_chunks(file), headers=headers, media_type=_ZIP_TYPE)
-    report = redact_for(caller, await service.engine.report(thread.id), service)
+    report = redact_for(caller, await service.engine.history.report(thread.id), service)
     chosen = FORMATS[format]
     executor = _RENDERERS if chosen.is_slow else None  # never on the event loop
     content = await asyncio.get_running_loop().run_in_executor(executor, chosen.write, report)

@@ -67,19 +67,19 @@ class ThreadReviews(Body):
 @router.get("/api/reviews", summary="List your open questions", responses=refusals())
 async def list_reviews(caller: Reader, service: ServiceDep) -> ReviewList:
     """Of all your threads, those that are due first coming first."""
-    found = await service.engine.reviews(owner=caller.user)
+    found = await service.engine.interrupts.reviews(owner=caller.user)
     return ReviewList(reviews=tuple([ReviewEntry(**await _entry_fields(service, review)) for review in found]))
 
 
 @router.get("/api/threads/{threadId}/reviews", summary="List the open questions of a thread", responses=refusals(404))
 async def list_thread_reviews(thread: OwnThread, service: ServiceDep) -> ThreadReviews:
-    found = await service.engine.reviews(thread.id)
+    found = await service.engine.interrupts.reviews(thread.id)
     return ThreadReviews(reviews=tuple([await _load_review(service, review) for review in found]))
 
 
 @router.get("/api/reviews/{reviewId}", summary="Get a question", response_model=ReviewBody, responses=refusals(404))
 async def get_review(id: ReviewId, caller: Reader, service: ServiceDep) -> ReviewBody:
-    return await _load_review(service, await service.engine.review(id, owner=caller.user))
+    return await _load_review(service, await service.engine.interrupts.review(id, owner=caller.user))
 
 
 async def _entry_fields(service: Service, review: Review) -> dict[str, Any]:
@@ -93,7 +93,7 @@ async def _entry_fields(service: Service, review: Review) -> dict[str, Any]:
 
 
 async def _load_review(service: Service, review: Review) -> ReviewBody:
-    questions = await service.engine.open_questions(review.thread) if review.answered is None else []
+    questions = await service.engine.interrupts.open_questions(review.thread) if review.answered is None else []
     return ReviewBody(
         **await _entry_fields(service, review),
         interrupt=next((to_interrupt(one) for one in questions if one.id == review.id), None),
@@ -124,6 +124,6 @@ class AnswerReceipt(Body):
 @router.post("/api/reviews/{reviewId}/answer", summary="Answer a question", responses=refusals(404, 409))
 async def answer_review(id: ReviewId, body: ReviewAnswer, caller: Writer, service: ServiceDep) -> AnswerReceipt:
     """A late or repeated answer is refused with 409, one that does not fit its question with 422."""
-    review = await service.engine.review(id, owner=caller.user)
+    review = await service.engine.interrupts.review(id, owner=caller.user)
     await runs.answer_interrupt(service, review.thread, review.id, body.value)
     return AnswerReceipt(thread_id=review.thread, checkpoint_id=await service.engine.checkpoint(review.thread))

@@ -145,7 +145,7 @@ async def _resolve_document(service: Service, thread: str, source: str) -> str:
 
 async def _find_card(service: Service, thread: str, source: str) -> SourceCard:
     """Return a source of the report by its id or by its document."""
-    report = await service.engine.report(thread)
+    report = await service.engine.history.report(thread)
     name = source.lower()
     found = [card for card in report.sources if card.id.lower() == name or card.document.startswith(name)]
     if len(found) != 1:
@@ -191,5 +191,5 @@ class VetoConsequences(Body):
 async def get_consequences(id: SourceId, thread: OwnThread, service: ServiceDep) -> VetoConsequences:
     """Nothing is changed."""
     card = await _find_card(service, thread.id, id)
-    found = await service.engine.consequences(thread.id, [card.document])
+    found = await service.engine.vetoes.consequences(thread.id, [card.document])
     return VetoConsequences(**found.model_dump(exclude={"sources"}))

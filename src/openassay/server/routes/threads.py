@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from pydantic import AfterValidator, Field, StrictBool
 
 from openassay.engine.diff import ReportDiff
-from openassay.engine.start import make_title
 from openassay.engine.state_view import StateView
 from openassay.errors import NotFoundError, UsageError
 from openassay.models.event import RunStatus
@@ -111,7 +110,7 @@ async def get_state(
     """As it is now, or was at a checkpoint of its history."""
     try:
         view = await (
-            service.engine.view(thread.id) if checkpoint is None else service.engine.view_at(thread.id, checkpoint)
+            service.engine.view(thread.id) if checkpoint is None else service.engine.history.view(thread.id, checkpoint)
         )
     except NotFoundError as error:
         if checkpoint is None:
@@ -193,7 +192,7 @@ async def read_document(
     passage = (start, end) if start is not None and end is not None else None
     first, last, length = 0, len(document.text), len(document.text)
     if caller.share is not None:
-        claims = (await service.engine.report(thread.id)).claims
+        claims = (await service.engine.history.report(thread.id)).claims
         spans = [span for claim in claims for span in (*claim.spans, *claim.against) if span.document == document.hash]
         if passage is None or not any(span.start <= passage[0] and passage[1] <= span.end for span in spans):
             raise NotFoundError("the report cites no such passage", help="Its claims list those that it does.")
@@ -253,7 +252,7 @@ async def get_history(
 ) -> HistoryBody:
     """The newest comes last; `limit` counts from there."""
     try:
-        found = await service.engine.history(thread.id, limit=limit, run=run)
+        found = await service.engine.history.list_page(thread.id, limit=limit, run=run)
     except UsageError as error:
         if isinstance(error, NotFoundError):
             raise
@@ -285,7 +284,7 @@ class BranchBody(Body):
 @history_router.get("/api/threads/{threadId}/branches", summary="Get the branches of a thread", responses=refusals(404))
 async def get_branches(thread: OwnThread, service: ServiceDep) -> BranchBody:
     """From its root. A branch belongs to the owner of its parent."""
-    return _to_branch(await service.engine.tree(thread.id))
+    return _to_branch(await service.engine.branches.tree(thread.id))
 
 
 def _to_branch(tree: BranchTree) -> BranchBody:
@@ -365,7 +364,7 @@ async def _check_checkpoint(service: Service, thread: str, checkpoint: str | Non
     """Raise NotFoundError for a checkpoint that is not the thread's."""
     if checkpoint is not None:
         try:
-            await service.engine.state_at(thread, checkpoint)
+            await service.engine.history.state(thread, checkpoint)
         except NotFoundError as error:
             raise no_checkpoint() from error
 
@@ -386,7 +385,7 @@ async def get_diff(a: Side, b: Side, caller: Reader, service: ServiceDep) -> Any
         thread, _, checkpoint = side.partition("@")
         await load_own_thread(service, caller, thread)
         await _check_checkpoint(service, thread, checkpoint or None)
-    return hide_file_urls((await service.engine.diff(a, b)).plain())
+    return hide_file_urls((await service.engine.history.diff(a, b)).plain())
 
 
 # Questions ----------------------------------------------------------------------------------------------------
@@ -525,7 +524,7 @@ class NewThread(Body):
     "/api/threads", status_code=201, summary="Create an empty thread", response_model=ThreadBody, responses=refusals()
 )
 async def create_thread(body: NewThread, caller: Writer, service: ServiceDep) -> Response:
-    thread = await service.engine.create_thread(make_title(body.title), body.mode, caller.user)
+    thread = await service.engine.create_thread(body.title, body.mode, caller.user)
     body_out = await load_thread_body(service, thread)
     return responses.json_response(body_out, 201, {"Location": f"/api/threads/{thread.id}"})
 
@@ -576,7 +575,7 @@ async def delete_thread(thread: WritableThread, service: ServiceDep, match: IfMa
     """With its reports, and the documents that no other thread uses. What it cost stays in the ledger."""
     if match is not None:
         responses.require_match(match, await load_thread_body(service, thread))
-    await service.engine.delete(thread.id)
+    await service.engine.archive.delete(thread.id)
 
 
 class RunList(Body):
