@@ -33,7 +33,7 @@ import httpx2
 from benchmarks.figures import keep
 from benchmarks.slow_world import HITS, LLM, PAGE, QUESTION, SEARCH, World, retold, slow_world, texts
 from openassay.bootstrap import open_engine
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.evidence import Document, Hit, Passage
 from openassay.models.thread import ResearchOptions
 from openassay.protocols import DocumentStore

@@ -24,7 +24,7 @@ from unittest.mock import patch
 from benchmarks.evaluation.measure import EvalMeasure, EvalValue, EvalValues, Figure
 from openassay.bootstrap import open_engine
 from openassay.errors import ReasoningError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.evidence import ProviderResult
 from openassay.models.thread import ResearchOptions
 from openassay.reasoning.llm import read as language_reading

@@ -22,7 +22,7 @@ from benchmarks.evaluation.retrieval import open_finders
 from openassay.bootstrap import open_engine
 from openassay.engine.engine import Engine
 from openassay.errors import ReasoningError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.thread import ResearchOptions
 from openassay.settings import load
 from openassay.text.quantities import find_quantities

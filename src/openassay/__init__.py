@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openassay.api import aresearch, research
     from openassay.client.clients import AsyncClient, Client
     from openassay.errors import OpenAssayError
-    from openassay.export.report import Report
+    from openassay.export import Report
 
 __all__ = ["AsyncClient", "Client", "OpenAssayError", "Report", "aresearch", "research"]
 
@@ -23,7 +23,7 @@ _LAZY_IMPORTS = {
     "OpenAssayError": "openassay.errors",
     "AsyncClient": "openassay.client",
     "Client": "openassay.client",
-    "Report": "openassay.export.report",
+    "Report": "openassay.export",
     "aresearch": "openassay.api",
     "research": "openassay.api",
 }

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from openassay.bootstrap import open_engine
 from openassay.errors import OpenAssayError, UsageError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode
 from openassay.models.thread import ResearchOptions

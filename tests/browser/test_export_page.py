@@ -9,8 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
+from openassay.export import Report
 from openassay.export.html import render_page as written
-from openassay.export.report import Report
 from tests.browser.test_report_html import HOSTILE, whole
 from tests.readers import read_pdf
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.evidence import Mark, Verdict
 from openassay.models.report import (
     Coverage,

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from openassay.export.report import Report
+from openassay.export import Report
 
 CHECKER = Path(__file__).resolve().parents[3] / "shared" / "check" / "check_report.py"
 

@@ -19,7 +19,7 @@ from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.engine.engine import Engine, RunOutcome
 from openassay.engine.memory import UserMemory
 from openassay.engine.runner import Runner
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import Event
 from openassay.models.evidence import Document
 from openassay.models.thread import ResearchOptions

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openassay.errors import NotFoundError, StorageError, UsageError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode
 from openassay.models.report import ReportStatus

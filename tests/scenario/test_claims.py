@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.evidence import Verdict
 from openassay.models.plan import Plan
 from openassay.models.report import ReportClaim

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.testing import make_document
 from tests.scenario.conftest import Lab
 

@@ -15,8 +15,8 @@ from lxml import html
 
 from benchmarks.evaluation import injection as bench
 from openassay.engine.engine import RunOutcome
+from openassay.export import Report
 from openassay.export.html import render_fragment as as_html
-from openassay.export.report import Report
 from openassay.models.evidence import Document, Hit
 from openassay.models.spend import ModelPrompt, ModelReply, ModelRole
 from openassay.models.thread import Run

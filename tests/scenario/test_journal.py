@@ -17,7 +17,7 @@ from openassay.bootstrap import open_engine, open_journal, open_rows, reseal_sto
 from openassay.engine.engine import Engine
 from openassay.engine.journal import JournalWriter, RunRows
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import Event, RunStatus
 from openassay.models.plan import Depth, Mode
 from openassay.models.thread import Branch, ResearchOptions, Run, Thread

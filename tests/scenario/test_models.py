@@ -13,7 +13,7 @@ from openassay.api import research
 from openassay.bootstrap import open_engine
 from openassay.engine.engine import Engine, RunOutcome
 from openassay.errors import BudgetError, ConfigurationError, UsageError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.llm.names import parse_name
 from openassay.llm.prices import find_price
 from openassay.models.event import Event

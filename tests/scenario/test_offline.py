@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from openassay.api import research
-from openassay.export.report import Report
+from openassay.export import Report
 from tests.conftest import CalledOutError
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.material import LAKE, QUESTION

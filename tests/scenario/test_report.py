@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.evidence import Claim, Disagreement, Mark
 from openassay.models.plan import Plan
 from openassay.models.report import Critique, KeyFigure, ShortAnswer

@@ -8,7 +8,7 @@ import pytest
 
 from openassay.engine.engine import RunOutcome
 from openassay.errors import SourceError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.evidence import Judgement, Verdict
 from openassay.models.report import Critique, Issue
 from openassay.reasoning.base import Draft, DraftSection, DraftSentence, JudgementBatch, recommend

@@ -10,7 +10,7 @@ import pytest
 
 from openassay.bootstrap import open_engine
 from openassay.errors import ConfigurationError, PathError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.thread import ResearchOptions
 from openassay.protocols import ConfidenceSource, Source
 from openassay.search import demo

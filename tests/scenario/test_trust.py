@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.evidence import Claim, Judgement, Verdict
 from openassay.models.plan import Plan
 from openassay.reasoning.base import (

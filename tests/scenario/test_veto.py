@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openassay.errors import NotFoundError, UsageError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.thread import ResearchOptions
 from openassay.reasoning.base import JudgementBatch
 from tests.scenario.conftest import Lab

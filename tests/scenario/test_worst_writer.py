@@ -17,7 +17,7 @@ from benchmarks import bench_writer as bench
 from benchmarks.corruption import CITATION, OTHERS, STRICT, Around
 from benchmarks.material import Source, sources
 from openassay.bootstrap import open_engine
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.evidence import Claim, Document, Hit, Judgement, Verdict
 from openassay.models.plan import Plan
 from openassay.models.report import Critique

@@ -20,7 +20,7 @@ from openassay.engine.engine import Engine
 from openassay.engine.state_view import StateView
 from openassay.engine.validation import OpenQuestion
 from openassay.errors import OpenAssayError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import RunStatus
 from openassay.models.thread import ResearchOptions, Review
 from openassay.settings import load

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import openassay
-from openassay.export.report import Report
+from openassay.export import Report
 
 
 def run_apart(code: str) -> list[str]:

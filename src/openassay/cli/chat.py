@@ -45,7 +45,7 @@ from openassay.text.words import pluralize
 if TYPE_CHECKING:
     from openassay.cli.line_editor import LineEditor
     from openassay.engine.engine import Engine, RunOutcome
-    from openassay.export.report import Report
+    from openassay.export import Report
 
 LEAVE = frozenset({"/exit", "/quit", "exit", "quit"})
 HISTORY = "chat_history"  # in the data directory

@@ -18,7 +18,7 @@ from openassay.models.event import RunStatus
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine
-    from openassay.export.report import Report
+    from openassay.export import Report
 
 STDOUT = "-"
 
@@ -59,8 +59,8 @@ def export(
     chosen.need()
     if target is not None:
         _refuse_existing(target, force=force)
-    if out == STDOUT and not chosen.is_text and sys.stdout.isatty():
-        raise UsageError(f"a terminal cannot show {chosen.name}", help="Name a file: --out FILE")
+    if out == STDOUT and chosen.is_binary and sys.stdout.isatty():
+        raise UsageError(f"a terminal cannot show {format}", help="Name a file: --out FILE")
 
     async def load(engine: Engine, thread: str) -> Report:
         report = await load_report(engine, thread, await find_run(engine, thread, run))

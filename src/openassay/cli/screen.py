@@ -15,8 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from openassay.export.common import LEGEND, ends_body, split_paragraphs
-from openassay.export.report import Report
+from openassay.export import Report
+from openassay.export.layout import LEGEND, ReportLayout, split_paragraphs
 from openassay.models.report import ReportStatus, Section
 from openassay.models.spend import CostEstimate
 from openassay.text.words import pluralize
@@ -151,8 +151,8 @@ def show_report(report: Report, *, talking: bool = False, noted: Container[str] 
             _show_section(console, section)
         return
     console.print(Text(report.title, style="bold underline"))
-    for heading, disputed in (("Answer", False), ("Sources disagree", True)):
-        answers = [answer for answer in report.answers if answer.disputed is disputed]
+    layout = ReportLayout(report)
+    for heading, answers in (("Answer", layout.answers), ("Sources disagree", layout.disputed)):
         if answers:
             console.print(Text(f"\n{heading}", style="bold"))
         for answer in answers:
@@ -162,7 +162,7 @@ def show_report(report: Report, *, talking: bool = False, noted: Container[str] 
     for section in report.sections:
         console.print()
         _show_section(console, section)
-        if report.figures and ends_body(section, report):
+        if layout.shows_figures(section):
             rows = Table(title=Text("Key figures", style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0))
             for heading in ("", "what", "value", "when", ""):
                 rows.add_column(Text(heading, style="dim"))

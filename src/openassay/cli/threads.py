@@ -38,7 +38,7 @@ from openassay.text.words import pluralize
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine
     from openassay.engine.timings import Timings
-    from openassay.export.report import Report
+    from openassay.export import Report
 
 T = TypeVar("T")
 CONTEXT_CHARACTERS = 300  # shown on each side of a passage

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from openassay.errors import OpenAssayError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import RunStatus
 
 JsonObject = dict[str, Any]

@@ -26,7 +26,7 @@ from openassay.client.calls import (
     to_api_error,
     unreachable_error,
 )
-from openassay.export.report import Report
+from openassay.export import Report
 
 P = ParamSpec("P")
 T = TypeVar("T")

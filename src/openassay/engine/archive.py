@@ -10,9 +10,8 @@ from pathlib import Path
 
 from openassay.engine.runner import Runner
 from openassay.errors import EvidenceError, IntegrityError, OpenAssayError, StorageError, ThreadBusyError
-from openassay.export import write_zip
+from openassay.export import Report, write_zip
 from openassay.export.html import render_page
-from openassay.export.report import Report
 from openassay.models.thread import Run
 from openassay.settings import Settings
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from openassay.export.common import build_claims_table, build_table
-from openassay.export.report import Report
+from openassay.export import Report
+from openassay.export.layout import build_claims_table, build_table
 from openassay.models.report import Artifact, ArtifactTable, Cell, ReportStatus, Section, Sentence
 from openassay.storage.threads import ArtifactDraft
 from openassay.text.words import pluralize

@@ -22,7 +22,7 @@ from openassay.engine.thread_lock import ThreadLock
 from openassay.engine.timings import Timings, measure_timings
 from openassay.engine.validation import OpenQuestion, list_skipped_approvals, validate_question
 from openassay.errors import OpenAssayError, StorageError, ThreadBusyError, UsageError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.llm.selection import is_private
 from openassay.models.base import Record
 from openassay.models.event import AT_WORK, Event, RunStatus

@@ -10,7 +10,7 @@ from openassay.engine.diff import ReportDiff, ReportEdition, compare_editions, f
 from openassay.engine.runner import Runner
 from openassay.engine.state_view import StateView, build_view
 from openassay.errors import NotFoundError, UsageError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import RunStatus
 from openassay.models.report import ReportData
 from openassay.models.thread import CheckpointInfo

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, get_args
+from typing import BinaryIO, Literal, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from openassay.errors import PathError, UsageError
 from openassay.export.citations import to_bibtex, to_csl, to_ris
-from openassay.export.common import render_claims_csv
-from openassay.export.html import render_page
+from openassay.export.html import render_fragment, render_page
+from openassay.export.layout import render_claims_csv
 from openassay.export.markdown import render_markdown, render_obsidian, render_quarto
 from openassay.export.pdf_docx import find_pandoc, list_caveats, render_docx, render_pdf, require_typst
 from openassay.models.report import ReportData
@@ -26,20 +26,35 @@ FormatName = Literal["md", "obsidian", "quarto", "html", "pdf", "docx", "json", 
 MAX_STEM = 80  # characters of a file's name
 
 
+class Report(ReportData):
+    """What `research()` returns: the data of a report, and how it looks. In a notebook it shows itself."""
+
+    @property
+    def markdown(self) -> str:
+        return render_markdown(self)
+
+    @property
+    def html(self) -> str:
+        return render_fragment(self)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+
 class ExportFormat(NamedTuple):
     """A format that a report is exported in.
 
-    `is_slow` formats are rendered by another program. `caveats` lists what a reader of the file would miss, and `need`
+    Another program makes a file that `is_binary`. `caveats` lists what a reader of the file would miss, and `need`
     raises ConfigurationError where something is not installed.
     """
 
-    name: FormatName
     ending: str
     media: str
-    about: str
     render: Callable[[ReportData], str | bytes]
-    is_text: bool = True
-    is_slow: bool = False
+    is_binary: bool = False
     caveats: Callable[[ReportData], Sequence[str]] = lambda report: ()
     need: Callable[[], object] = lambda: None
 
@@ -56,46 +71,23 @@ def render_json(report: ReportData) -> str:
 
 _MARKDOWN = "text/markdown; charset=utf-8"
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_RIS = "application/x-research-info-systems; charset=utf-8"
-_CSL = "application/vnd.citationstyles.csl+json"
-_CSV = "text/csv; charset=utf-8; header=present"
-_ALL = (
-    ExportFormat("md", ".md", _MARKDOWN, "Markdown", render_markdown),
-    ExportFormat("obsidian", ".md", _MARKDOWN, "a note for an Obsidian vault", render_obsidian),
-    ExportFormat("quarto", ".qmd", _MARKDOWN, "a Quarto document with its bibliography", render_quarto),
-    ExportFormat("html", ".html", "text/html; charset=utf-8", "one page that needs nothing else", render_page),
-    ExportFormat(
-        "pdf",
-        ".pdf",
-        "application/pdf",
-        "for print, with the passages as footnotes",
-        render_pdf,
-        is_text=False,
-        is_slow=True,
-        caveats=list_caveats,
-        need=require_typst,
-    ),
-    ExportFormat(
-        "docx",
-        ".docx",
-        _DOCX,
-        "a Word document, with the passages as footnotes",
-        render_docx,
-        is_text=False,
-        is_slow=True,
-        need=find_pandoc,
-    ),
-    ExportFormat("json", ".json", "application/json", "the report as data", render_json),
-    ExportFormat("bibtex", ".bib", "text/x-bibtex; charset=utf-8", "the sources for LaTeX", to_bibtex),
-    ExportFormat("ris", ".ris", _RIS, "the sources for EndNote and others", to_ris),
-    ExportFormat("csl", ".csl.json", _CSL, "the sources for Zotero and pandoc", to_csl),
-    ExportFormat("csv", ".csv", _CSV, "the statements, with what each rests on", render_claims_csv),
-)
-FORMATS: dict[str, ExportFormat] = {format.name: format for format in _ALL}
-# Of two formats with the same ending, the first has it.
-_ENDINGS = {".htm": "html", ".markdown": "md", ".txt": "md", "": "md"} | {
-    format.ending: format.name for format in reversed(_ALL)
+# Every format there is: the command line, the server and the page offer what is in this table.
+FORMATS: dict[str, ExportFormat] = {
+    "md": ExportFormat(".md", _MARKDOWN, render_markdown),
+    "obsidian": ExportFormat(".md", _MARKDOWN, render_obsidian),
+    "quarto": ExportFormat(".qmd", _MARKDOWN, render_quarto),
+    "html": ExportFormat(".html", "text/html; charset=utf-8", render_page),
+    "pdf": ExportFormat(".pdf", "application/pdf", render_pdf, True, list_caveats, require_typst),
+    "docx": ExportFormat(".docx", _DOCX, render_docx, True, need=find_pandoc),
+    "json": ExportFormat(".json", "application/json", render_json),
+    "bibtex": ExportFormat(".bib", "text/x-bibtex; charset=utf-8", to_bibtex),
+    "ris": ExportFormat(".ris", "application/x-research-info-systems; charset=utf-8", to_ris),
+    "csl": ExportFormat(".csl.json", "application/vnd.citationstyles.csl+json", to_csl),
+    "csv": ExportFormat(".csv", "text/csv; charset=utf-8; header=present", render_claims_csv),
 }
+# Of two formats with the same ending, the first has it.
+_ENDINGS = {format.ending: name for name, format in reversed(FORMATS.items())}
+_ENDINGS |= {".htm": "html", ".markdown": "md", ".txt": "md", "": "md"}
 ZIP = "zip"  # everything of a thread, which is more than a report
 
 
@@ -112,7 +104,7 @@ def get_file_format(path: Path) -> ExportFormat:
     """Return the format that a file's ending stands for. PathError where it stands for none."""
     ending = ".csl.json" if path.name.lower().endswith(".csl.json") else path.suffix.lower()
     if ending not in _ENDINGS:
-        endings = dict.fromkeys(FORMATS[name].ending for name in get_args(FormatName))
+        endings = dict.fromkeys(format.ending for format in FORMATS.values())
         raise PathError(f"{path}: OpenAssay writes {', '.join(endings)}", help="Choose one of these endings for --out.")
     return FORMATS[_ENDINGS[ending]]
 

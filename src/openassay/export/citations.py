@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from openassay.export.common import get_web_address, to_printable
+from openassay.export.layout import get_web_address, to_printable
 from openassay.models.report import ReportData
 
 

@@ -10,18 +10,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from string import Template
 
-from openassay.export.common import (
+from openassay.export.layout import (
     FIGURE_COLUMNS,
     LEGEND,
-    describe_quality,
+    ReportLayout,
     describe_source,
-    ends_body,
     get_web_address,
-    list_dispute_sides,
-    list_scores,
-    list_searches,
-    sort_sections,
-    split_answers,
     split_paragraphs,
 )
 from openassay.models.evidence import Mark
@@ -102,7 +96,7 @@ def render_page(report: ReportData) -> str:
     )
 
 
-class HtmlRenderer:
+class HtmlRenderer(ReportLayout):
     """Renders the body of a page.
 
     With `linked`, citations lead to references and back. A notebook has many reports on one page, where the same
@@ -110,40 +104,38 @@ class HtmlRenderer:
     """
 
     def __init__(self, report: ReportData, *, linked: bool = False) -> None:
-        self.report = report
+        super().__init__(report)
         self.linked = linked
-        self.claims = {claim.id: claim for claim in report.claims}
-        self.cards = {card.id: card for card in report.sources}
-        self.numbers = {card.id: number for number, card in enumerate(report.sources, 1)}
         self.statements = 0
         self.citing: dict[str, list[int]] = {}  # source -> the statements that cite it
+
+    def escape(self, text: str) -> str:
+        return escape(text)
 
     def render_body(self) -> str:
         """Render everything below the title."""
         report = self.report
-        sections = [self._render_section(section) for section in sort_sections(report)]
+        sections = [self._render_section(section) for section in self.sections]
         if report.status is ReportStatus.CANCELLED:
             return "".join(sections)
-        checked = f"{report.coverage.checked} of {report.coverage.total} statements checked"
         score = f"hallucination score {report.hallucination_score:.2f}"
         click = '<span class="click"> · click a statement to see what it rests on</span>'
-        parts = [f'<p class="note">{checked} · {score} · confidence {report.confidence}{click}</p>']
+        parts = [f'<p class="note">{self.checked} · {score} · confidence {report.confidence}{click}</p>']
         parts += [f'<p class="note">{escape(notice)}</p>' for notice in report.notices]
-        asserted, disputed = split_answers(report)
-        parts += [f'<p class="answer">{self._render_answer(answer)}</p>' for answer in asserted]
-        if disputed:
-            answers = "; ".join(map(self._render_answer, disputed))
+        parts += [f'<p class="answer">{self._render_answer(answer)}</p>' for answer in self.answers]
+        if self.disputed:
+            answers = "; ".join(map(self._render_answer, self.disputed))
             parts.append(f'<p class="answer disputed">Sources disagree: {answers}</p>')
         parts += sections
         if report.sources:
             parts.append(self._render_sources())
-        if report.review is not None and (scores := list_scores(report)):
+        if scores := self.list_scores():
             parts.append(f"<h2>Review</h2>{_render_table(scores)}")
-            issues = (f"{issue.severity}, {issue.location}: {issue.description}" for issue in report.review.issues)
-            parts += [f'<p class="note">{escape(issue)}</p>' for issue in issues]
+        issues = (f"{issue.severity}, {issue.location}: {issue.description}" for issue in self.issues)
+        parts += [f'<p class="note">{escape(issue)}</p>' for issue in issues]
         if report.errors:
             parts.append("<h2>What went wrong</h2>" + "".join(f"<p>{escape(error)}</p>" for error in report.errors))
-        parts.append(f"<h2>About this report</h2>{_render_table(describe_quality(report).items())}")
+        parts.append(f"<h2>About this report</h2>{_render_table(self.describe_quality().items())}")
         return "".join(parts)
 
     def _render_answer(self, answer: ShortAnswer) -> str:
@@ -158,17 +150,16 @@ class HtmlRenderer:
                 text += f'<div class="text">{" ".join(map(self._render_sentence, paragraph))}</div>'
                 continue
             for sentence in paragraph:
-                searches = list_searches([sentence], section, self.report, escape)
+                searches = self.list_searches([sentence], section)
                 text += f"<p>{escape(sentence.text)}</p>" + "".join(f'<p class="note">{line}</p>' for line in searches)
         if section.role == "notice":
             return f'<div class="notice">{text}</div>'
         if section.role == "disagreements":
-            for label, sources, others in list_dispute_sides(self.report):
+            for label, sources, others in self.list_dispute_sides():
                 text += f'<p class="note">{label}{"; ".join(map(_render_source_name, sources))}{others}</p>'
-        if self.report.figures and ends_body(section, self.report):
-            text += (
-                "<h2>Key figures</h2><table><tr>" + "".join(f"<th>{title}</th>" for title in FIGURE_COLUMNS) + "</tr>"
-            )
+        if self.shows_figures(section):
+            heads = "".join(f"<th>{title}</th>" for title in FIGURE_COLUMNS)
+            text += f"<h2>Key figures</h2><table><tr>{heads}</tr>"
             for figure in self.report.figures:
                 disputed = " <small>(disputed)</small>" if figure.disputed else ""
                 mark = f"{_render_mark(figure.mark)} " if figure.mark else ""

@@ -11,18 +11,12 @@ from typing import Any, ClassVar
 import yaml
 
 from openassay.export.citations import build_bibliography, to_csl_items
-from openassay.export.common import (
+from openassay.export.layout import (
     FIGURE_COLUMNS,
     LEGEND,
-    describe_quality,
+    ReportLayout,
     describe_source,
-    ends_body,
     get_web_address,
-    list_dispute_sides,
-    list_scores,
-    list_searches,
-    sort_sections,
-    split_answers,
     split_paragraphs,
     to_printable,
 )
@@ -95,15 +89,12 @@ def to_slug(id: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", id.lower()).strip("-") or "source"
 
 
-class MarkdownRenderer:
+class MarkdownRenderer(ReportLayout):
     """Renders CommonMark with the tables of GitHub; other dialects override the first few methods."""
 
     special: ClassVar[re.Pattern[str]] = re.compile(r"([\\`*_\[\]<>|#~]|&(?=#?\w+;))")
     # What makes a list, or a rule, of a line.
     line_start: ClassVar[re.Pattern[str]] = re.compile(r"^(\d*)([-+](?=[\s-]|$)|(?<=\d)[.)](?=\s|$))")
-
-    def __init__(self, report: ReportData) -> None:
-        self.report = report
 
     def cite(self, sources: Sequence[str]) -> str:
         """Link to the references of these sources."""
@@ -127,12 +118,11 @@ class MarkdownRenderer:
         if report.status is ReportStatus.CANCELLED:  # a short reply, with nothing to say about how it was made
             return "\n\n".join(self._render_section(section).strip() for section in report.sections) + "\n"
         parts = [f"# {self.escape(report.title)}"]
-        asserted, disputed = split_answers(report)
-        if asserted:
-            parts.append("\n".join(f"**Answer**: {self._render_answer(answer)}  " for answer in asserted))
-        if disputed:
-            parts.append("Sources disagree: " + "; ".join(map(self._render_answer, disputed)))
-        for section in sort_sections(report):
+        if self.answers:
+            parts.append("\n".join(f"**Answer**: {self._render_answer(answer)}  " for answer in self.answers))
+        if self.disputed:
+            parts.append("Sources disagree: " + "; ".join(map(self._render_answer, self.disputed)))
+        for section in self.sections:
             if section.role == "notice":  # shown as a quotation, so that it stands out
                 lines = [f"**{self.escape(section.title)}**"] if section.title else []
                 lines += map(self._render_sentence, section.sentences)
@@ -141,17 +131,17 @@ class MarkdownRenderer:
             parts.append(self._render_section(section))
             if section.role == "disagreements":
                 lines = []
-                for label, sources, others in list_dispute_sides(report):
+                for label, sources, others in self.list_dispute_sides():
                     titles = "; ".join(f"{self.escape(card.title)} {self.cite([card.id])}" for card in sources)
                     lines.append(f"- {label}{titles}{others}")
                 parts += ["\n".join(lines)] if lines else []
-            if report.figures and ends_body(section, report):
+            if self.shows_figures(section):
                 parts.append(self._render_figures())
         if report.sources:
             legend = " · ".join(f"{mark} {meaning}" for mark, meaning in LEGEND.items())
             parts += [f"*{legend}*", self.render_references(), self._render_evidence()]
         parts += self._render_review()
-        rows = "\n".join(f"| {name} | {self.escape(value)} |" for name, value in describe_quality(report).items())
+        rows = "\n".join(f"| {name} | {self.escape(value)} |" for name, value in self.describe_quality().items())
         parts.append(f"## About this report\n\n| | |\n|---|---|\n{rows}")
         parts += [f"> {self.escape(notice)}" for notice in report.notices]
         return "\n\n".join(parts) + "\n"
@@ -164,7 +154,7 @@ class MarkdownRenderer:
     def _render_section(self, section: Section) -> str:
         paragraphs = []
         for part in split_paragraphs(section.sentences):
-            searches = list_searches(part, section, self.report, self.escape)
+            searches = self.list_searches(part, section)
             paragraphs.append(" ".join([*map(self._render_sentence, part), *searches]))
         heading = f"## {self.escape(section.title)}\n\n" if section.title else ""
         return heading + "\n\n".join(self.line_start.sub(r"\1\\\2", paragraph) for paragraph in paragraphs)
@@ -219,15 +209,14 @@ class MarkdownRenderer:
 
     def _render_review(self) -> Iterator[str]:
         """Render what a reviewer thought of the report, and what went wrong on the way."""
-        review = self.report.review
-        if review is not None and (scores := list_scores(self.report)):
+        if scores := self.list_scores():
             rows = "\n".join(f"| {self.escape(name)} | {score.removesuffix(' of 10')} |" for name, score in scores)
             yield f"## Review\n\n| Criterion | of 10 |\n|---|---|\n{rows}"
-            if review.issues:
-                yield "\n".join(
-                    f"- {issue.severity}, {self.escape(issue.location)}: {self.escape(issue.description)}"
-                    for issue in review.issues
-                )
+        if self.issues:
+            yield "\n".join(
+                f"- {issue.severity}, {self.escape(issue.location)}: {self.escape(issue.description)}"
+                for issue in self.issues
+            )
         if self.report.errors:
             yield "## What went wrong\n\n" + "\n".join(f"- {self.escape(error)}" for error in self.report.errors)
 

@@ -12,7 +12,7 @@ import subprocess
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import date
 from importlib.resources import files
 from importlib.util import find_spec
@@ -20,18 +20,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from openassay.errors import ConfigurationError, OpenAssayError, install_help
-from openassay.export.common import (
+from openassay.export.layout import (
     FIGURE_COLUMNS,
     LEGEND,
-    describe_quality,
+    ReportLayout,
     describe_source,
-    ends_body,
     get_web_address,
-    list_dispute_sides,
-    list_scores,
-    list_searches,
-    sort_sections,
-    split_answers,
     split_paragraphs,
     to_printable,
 )
@@ -54,93 +48,35 @@ _SCRIPT_NAMES = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese
 _RARE_CHARACTER = re.compile(r"[\u0500-\U0010ffff]")
 
 
-TextStyle = Literal["plain", "strong", "faint"]
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A piece of a line: words, a mark, a link to the reference `number` or to a page, or a footnote of `lines`."""
+
+    text: str = ""
+    look: Literal["plain", "strong", "faint"] = "plain"
+    kind: Literal["text", "sign", "cite", "link", "note"] = "text"
+    number: int = 0
+    lines: tuple["Line", ...] = ()
+
+
+Line: TypeAlias = tuple[Inline, ...]
 Place = Literal["text", "answer", "dispute", "notice", "faint"]
 
 
 @dataclass(frozen=True, slots=True)
-class TextRun:
-    """Words in one style."""
+class Block:
+    """A heading, a paragraph set off from the text by its `place`, the reference `number`, or a grid of `rows`.
 
-    text: str
-    look: TextStyle = "plain"
-    kind: Literal["text"] = "text"
+    The `widths` of a grid are shares of the line; without a head, its first column names the rows.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """How well a statement is supported: ✓✓, ✓ or ⚠."""
-
-    mark: str
-    kind: Literal["sign"] = "sign"
-
-
-@dataclass(frozen=True, slots=True)
-class CitationLink:
-    """A link to a reference."""
-
-    source: str
-    number: int
-    kind: Literal["cite"] = "cite"
-
-
-@dataclass(frozen=True, slots=True)
-class WebLink:
-    """A link to a web page."""
-
-    url: str
-    kind: Literal["link"] = "link"
-
-
-@dataclass(frozen=True, slots=True)
-class Footnote:
-    """The passages behind a statement, at the foot of the page."""
-
-    lines: tuple[tuple["TextRun | CitationLink | WebLink", ...], ...]
-    kind: Literal["note"] = "note"
-
-
-Inline: TypeAlias = TextRun | Sign | CitationLink | WebLink | Footnote
-Line: TypeAlias = tuple[Inline, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """The title of a section."""
-
-    text: str
-    kind: Literal["heading"] = "heading"
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """A paragraph; `place` says how it is set off from the text."""
-
-    line: Line
+    kind: Literal["heading", "paragraph", "reference", "grid"]
+    lines: tuple[Line, ...] = ()
     place: Place = "text"
-    kind: Literal["paragraph"] = "paragraph"
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table; `widths` are shares of the line. Without a head, the first column names the rows."""
-
-    rows: tuple[tuple[Line, ...], ...]
-    widths: tuple[int, ...]
+    number: int = 0
+    rows: tuple[tuple[Line, ...], ...] = ()
+    widths: tuple[int, ...] = ()
     head: tuple[str, ...] = ()
-    kind: Literal["grid"] = "grid"
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A source in the list of references; `number` is what a CitationLink leads to."""
-
-    number: int
-    lines: tuple[Line, ...]
-    kind: Literal["reference"] = "reference"
-
-
-Block: TypeAlias = Heading | Paragraph | Grid | Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +85,7 @@ class PrintDocument:
 
     title: str
     day: str
-    blocks: tuple[Block, ...] = field(default=())
+    blocks: tuple[Block, ...]
 
 
 def render_pdf(report: ReportData) -> bytes:
@@ -165,11 +101,9 @@ def render_pdf(report: ReportData) -> bytes:
     document = build_document(report, caveats)
     title = document.title if len(document.title) <= MAX_FOOTER else f"{document.title[: MAX_FOOTER - 1]}…"
     try:
-        day = date.fromisoformat(document.day)
+        numbers = date.fromisoformat(document.day).timetuple()[:3]
     except ValueError:
         numbers = None
-    else:
-        numbers = day.year, day.month, day.day
     try:
         return typst.compile(
             files("openassay.export").joinpath("report.typ").read_bytes(),
@@ -254,21 +188,22 @@ def build_pandoc_tree(document: PrintDocument) -> dict[str, Any]:
 
 
 def _convert_block(block: Block) -> dict[str, Any]:
-    match block:
-        case Heading(text=text):
-            return {"t": "Header", "c": [1, _NO_ATTRIBUTES, _convert_text(text)]}
-        case Paragraph(line=line, place=place):
-            paragraph = {"t": "Para", "c": _convert_line(line)}
-            return {"t": "BlockQuote", "c": [paragraph]} if place in _QUOTED_PLACES else paragraph
-        case Reference(number=number, lines=lines):
-            anchor = {"t": "Span", "c": [[f"ref-{number}", [], []], _convert_line(lines[0])]}
-            rest = [part for line in lines[1:] for part in ({"t": "LineBreak"}, *_convert_line(line))]
+    match block.kind:
+        case "heading":
+            return {"t": "Header", "c": [1, _NO_ATTRIBUTES, _convert_line(block.lines[0])]}
+        case "paragraph":
+            paragraph = {"t": "Para", "c": _convert_line(block.lines[0])}
+            return {"t": "BlockQuote", "c": [paragraph]} if block.place in _QUOTED_PLACES else paragraph
+        case "reference":
+            anchor = {"t": "Span", "c": [[f"ref-{block.number}", [], []], _convert_line(block.lines[0])]}
+            rest = [part for line in block.lines[1:] for part in ({"t": "LineBreak"}, *_convert_line(line))]
             return {"t": "Para", "c": [anchor, *rest]}
-        case Grid(rows=rows, widths=widths, head=titles):
-            none = _NO_ATTRIBUTES
-            columns = [[{"t": "AlignLeft"}, {"t": "ColWidth", "c": width / sum(widths)}] for width in widths]
-            head = [_convert_row([[{"t": "Strong", "c": _convert_text(title)}] for title in titles])] if titles else []
-            body = [_convert_row(map(_convert_line, row)) for row in rows]
+        case "grid":
+            none, total = _NO_ATTRIBUTES, sum(block.widths)
+            columns = [[{"t": "AlignLeft"}, {"t": "ColWidth", "c": width / total}] for width in block.widths]
+            titles = [[{"t": "Strong", "c": _convert_text(title)}] for title in block.head]
+            head = [_convert_row(titles)] if titles else []
+            body = [_convert_row(map(_convert_line, row)) for row in block.rows]
             return {"t": "Table", "c": [none, [None, []], columns, [none, head], [[none, 0, [], body]], [none, []]]}
 
 
@@ -277,20 +212,20 @@ def _convert_row(cells: Iterable[list[dict[str, Any]]]) -> list[Any]:
     return [none, [[none, {"t": "AlignDefault"}, 1, 1, [{"t": "Plain", "c": cell}]] for cell in cells]]
 
 
-def _convert_line(line: Iterable[Inline]) -> list[dict[str, Any]]:
+def _convert_line(line: Line) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for inline in line:
+        words = _convert_text(inline.text)
         match inline.kind:
             case "text":
-                words = _convert_text(inline.text)
                 parts += [{"t": "Strong", "c": words}] if inline.look == "strong" else words
             case "sign":
-                parts.append({"t": "Strong", "c": _convert_text(inline.mark)})
+                parts.append({"t": "Strong", "c": words})
             case "cite":
                 target = [f"#ref-{inline.number}", ""]
-                parts.append({"t": "Link", "c": [_NO_ATTRIBUTES, _convert_text(f"[{inline.source}]"), target]})
+                parts.append({"t": "Link", "c": [_NO_ATTRIBUTES, _convert_text(f"[{inline.text}]"), target]})
             case "link":
-                parts.append({"t": "Link", "c": [_NO_ATTRIBUTES, _convert_text(inline.url), [inline.url, ""]]})
+                parts.append({"t": "Link", "c": [_NO_ATTRIBUTES, words, [inline.text, ""]]})
             case "note":
                 parts.append({"t": "Note", "c": [{"t": "Para", "c": _convert_line(line)} for line in inline.lines]})
     return parts
@@ -306,160 +241,164 @@ def build_document(report: ReportData, remarks: Sequence[str] = ()) -> PrintDocu
     return PrintDocument(to_printable(report.title) or "Report", report.metadata.finished[:10], tuple(blocks))
 
 
-class DocumentBuilder:
+class DocumentBuilder(ReportLayout):
     """Builds the blocks of a report, and numbers its footnotes: a passage is quoted once and referred to afterwards."""
 
     def __init__(self, report: ReportData) -> None:
-        self.report = report
-        self.claims = {claim.id: claim for claim in report.claims}
-        self.cards = {card.id: card for card in report.sources}
-        self.numbers = {card.id: number for number, card in enumerate(report.sources, 1)}
+        super().__init__(report)
         self.footnotes = 0
         self.quoted: dict[str, int] = {}  # claim -> the footnote with its passages
+
+    def escape(self, text: str) -> str:
+        return to_printable(text)
 
     def build_blocks(self, remarks: Sequence[str]) -> Iterator[Block]:
         """Yield the whole document."""
         is_reply = self.report.status is ReportStatus.CANCELLED  # with nothing to say about how it was made
         if not is_reply:
             yield from self._build_summary()
-        for section in sort_sections(self.report):
+        for section in self.sections:
             yield from self._build_section(section)
         if not is_reply:
-            if self.report.sources:
-                yield Heading("References")
-            for number, card in enumerate(self.report.sources, 1):
-                named = ", ".join(map(to_printable, [card.title, *filter(None, (card.author, card.host))]))
-                url = get_web_address(card)
-                address = WebLink(url) if url else TextRun(to_printable(card.url), "faint")
-                lines: tuple[Line, ...] = (
-                    (TextRun(f"{to_printable(card.id)} ", "strong"), TextRun(named)),
-                    (TextRun(to_printable(", ".join(describe_source(card))), "faint"),),
-                    (address, TextRun(f" · SHA-256 {to_printable(card.document)[:16]}…", "faint")),
-                )
-                yield Reference(number, lines)
+            yield from self._build_references()
             yield from self._build_quality()
-        yield from (_build_paragraph(remark, "notice") for remark in remarks)
+        yield from (_make_paragraph(remark, "notice") for remark in remarks)
 
     def _build_summary(self) -> Iterator[Block]:
         report = self.report
-        checked = f"{report.coverage.checked} of {report.coverage.total} statements checked"
-        day = f" · {to_printable(report.metadata.finished[:10])}" if report.metadata.finished else ""
-        yield Paragraph((TextRun(f"{report.status} · confidence {report.confidence} · {checked}{day}"),), "faint")
+        day = f" · {report.metadata.finished[:10]}" if report.metadata.finished else ""
+        yield _make_paragraph(f"{report.status} · confidence {report.confidence} · {self.checked}{day}", "faint")
         if report.claims:  # the legend comes before the first mark
-            signs = [(Sign(mark), TextRun(f" {meaning}   ")) for mark, meaning in LEGEND.items()]
-            yield Paragraph(tuple(part for pair in signs for part in pair), "faint")
-        asserted, disputed = split_answers(report)
-        yield from (Paragraph(self._build_answer(answer), "answer") for answer in asserted)
-        if disputed:
-            answers = _join_lines(map(self._build_answer, disputed), "; ")
-            yield Paragraph((TextRun("Sources disagree:", "strong"), TextRun(" "), *answers), "dispute")
+            signs = [(Inline(mark, kind="sign"), Inline(f" {meaning}   ")) for mark, meaning in LEGEND.items()]
+            yield Block("paragraph", (_join_lines(signs),), "faint")
+        yield from (Block("paragraph", (self._build_answer(answer),), "answer") for answer in self.answers)
+        if self.disputed:
+            answers = _join_lines(map(self._build_answer, self.disputed), "; ")
+            yield Block("paragraph", ((Inline("Sources disagree:", "strong"), Inline(" "), *answers),), "dispute")
 
     def _build_answer(self, answer: ShortAnswer) -> Line:
         about = f" ({to_printable(answer.about)})" if answer.about else ""
         support = self._build_support(answer.mark, answer.citations, answer.claims)
-        return (TextRun(to_printable(answer.text) + about), *support)
+        return (Inline(to_printable(answer.text) + about), *support)
 
     def _build_section(self, section: Section) -> Iterator[Block]:
+        title = to_printable(section.title)
         if section.role == "notice":
-            if section.title:
-                yield Paragraph((TextRun(to_printable(section.title), "strong"),), "notice")
-            yield from (Paragraph(self._build_sentence(sentence), "notice") for sentence in section.sentences)
+            if title:
+                yield Block("paragraph", ((Inline(title, "strong"),),), "notice")
+            yield from (Block("paragraph", (self._build_sentence(one),), "notice") for one in section.sentences)
             return
-        if section.title:
-            yield Heading(to_printable(section.title))
+        if title:
+            yield _make_heading(title)
         for part in split_paragraphs(section.sentences):
-            yield Paragraph(_join_lines(map(self._build_sentence, part), " "))
-            for search in list_searches(part, section, self.report, to_printable):
-                yield Paragraph((TextRun(search),), "faint")
+            yield Block("paragraph", (_join_lines(map(self._build_sentence, part), " "),))
+            yield from (_make_paragraph(search, "faint") for search in self.list_searches(part, section))
         if section.role == "disagreements":
-            for label, sources, others in list_dispute_sides(self.report):
-                titles = [(self._cite(card.id), TextRun(f" {to_printable(card.title)}")) for card in sources]
-                yield Paragraph((TextRun(label), *_join_lines(titles, "; "), TextRun(others)), "faint")
-        if self.report.figures and ends_body(section, self.report):
-            yield Heading("Key figures")
+            for label, sources, others in self.list_dispute_sides():
+                titles = [(self._cite(card.id), Inline(f" {to_printable(card.title)}")) for card in sources]
+                yield Block("paragraph", ((Inline(label), *_join_lines(titles, "; "), Inline(others)),), "faint")
+        if self.shows_figures(section):
+            yield _make_heading("Key figures")
             rows: list[tuple[Line, ...]] = []
             for figure in self.report.figures:
-                disputed = (TextRun(" (disputed)", "faint"),) if figure.disputed else ()
+                disputed = (Inline(" (disputed)", "faint"),) if figure.disputed else ()
                 fresh = [name for name in figure.claims if name not in self.quoted]  # what no sentence has quoted yet
                 source = self._build_support(figure.mark, figure.citations, fresh)[1:]
-                what, value, when = (TextRun(to_printable(text)) for text in (figure.what, figure.value, figure.when))
+                what, value, when = (Inline(to_printable(text)) for text in (figure.what, figure.value, figure.when))
                 rows.append(((what,), (value, *disputed), (when,), source))
-            yield Grid(tuple(rows), (44, 22, 14, 20), FIGURE_COLUMNS)
+            yield Block("grid", rows=tuple(rows), widths=(44, 22, 14, 20), head=FIGURE_COLUMNS)
 
     def _build_sentence(self, sentence: Sentence) -> Line:
-        text = TextRun(to_printable(sentence.text))
+        text = Inline(to_printable(sentence.text))
         if sentence.kind == "frame":
             return (text,)
         return (text, *self._build_support(sentence.mark, sentence.citations, sentence.claims))
 
     def _build_support(self, mark: Mark | None, citations: Sequence[str], claims: Sequence[str]) -> Line:
         """Build the mark, the footnote with the passages, and the links to the sources."""
-        parts: list[Inline] = [TextRun(" "), Sign(mark)] if mark else []
+        parts = [Inline(" "), Inline(mark, kind="sign")] if mark else []
         if found := [self.claims[name] for name in claims if name in self.claims and self.claims[name].spans]:
             self.footnotes += 1
-            parts.append(Footnote(tuple(line for claim in found for line in self._build_passages(claim))))
+            passages = tuple(line for claim in found for line in self._build_passages(claim))
+            parts.append(Inline(kind="note", lines=passages))
         space = " "
         for source in citations:
             if source in self.numbers:
-                parts += [TextRun(space), self._cite(source)]
+                parts += [Inline(space), self._cite(source)]
                 space = "\N{NARROW NO-BREAK SPACE}"
         return tuple(parts)
 
-    def _build_passages(self, claim: ReportClaim) -> Iterator[tuple[TextRun | CitationLink, ...]]:
+    def _build_passages(self, claim: ReportClaim) -> Iterator[Line]:
         """Quote word for word, once; sources that have the same words are named together."""
         name = to_printable(claim.id)
         if claim.id in self.quoted:
-            yield (TextRun(f"{name}: see note {self.quoted[claim.id]}."),)
+            yield (Inline(f"{name}: see note {self.quoted[claim.id]}."),)
             return
         self.quoted[claim.id] = self.footnotes
         by_quote: dict[str, list[ReportSpan]] = {}
         for span in claim.spans:
             by_quote.setdefault(to_printable(span.quote), []).append(span)
         for quote, spans in by_quote.items():
-            line: list[TextRun | CitationLink] = [TextRun(f"{name} ", "strong")] if name else []
-            line.append(TextRun(f"“{quote}” "))
+            line = [Inline(f"{name} ", "strong")] if name else []
+            line.append(Inline(f"“{quote}” "))
             for span in spans:
                 card = self.cards.get(span.source)
                 if span is not spans[0]:
-                    line.append(TextRun("; "))
+                    line.append(Inline("; "))
                 if card is not None:
                     line.append(self._cite(card.id))
                 title = f" {to_printable(card.title)}" if card else to_printable(span.source)
-                line.append(TextRun(f"{title}, characters {span.start}–{span.end}", "faint"))
+                line.append(Inline(f"{title}, characters {span.start}–{span.end}", "faint"))
             yield tuple(line)
             name = ""
 
-    def _cite(self, source: str) -> CitationLink:
-        return CitationLink(source, self.numbers[source])
+    def _cite(self, source: str) -> Inline:
+        return Inline(source, kind="cite", number=self.numbers[source])
+
+    def _build_references(self) -> Iterator[Block]:
+        if self.report.sources:
+            yield _make_heading("References")
+        for number, card in enumerate(self.report.sources, 1):
+            named = ", ".join(map(to_printable, [card.title, *filter(None, (card.author, card.host))]))
+            url = get_web_address(card)
+            address = Inline(url, kind="link") if url else Inline(to_printable(card.url), "faint")
+            lines: tuple[Line, ...] = (
+                (Inline(f"{to_printable(card.id)} ", "strong"), Inline(named)),
+                (Inline(to_printable(", ".join(describe_source(card))), "faint"),),
+                (address, Inline(f" · SHA-256 {to_printable(card.document)[:16]}…", "faint")),
+            )
+            yield Block("reference", lines, number=number)
 
     def _build_quality(self) -> Iterator[Block]:
         """Yield what a reviewer thought of the report, what went wrong on the way, and how it was made."""
-        report = self.report
-        if report.review is not None and (scores := list_scores(report)):
-            yield Heading("Review")
-            yield _build_key_value_grid(scores)
-            for issue in report.review.issues:
-                text = f"{issue.severity}, {to_printable(issue.location)}: {to_printable(issue.description)}"
-                yield Paragraph((TextRun(text),), "faint")
-        if report.errors:
-            yield Heading("What went wrong")
-            yield from map(_build_paragraph, report.errors)
-        yield Heading("About this report")
-        yield _build_key_value_grid(describe_quality(report).items())
-        yield from (_build_paragraph(notice, "faint") for notice in report.notices)
+        if scores := self.list_scores():
+            yield _make_heading("Review")
+            yield _make_grid(scores)
+        for issue in self.issues:
+            yield _make_paragraph(f"{issue.severity}, {issue.location}: {issue.description}", "faint")
+        if self.report.errors:
+            yield _make_heading("What went wrong")
+            yield from map(_make_paragraph, self.report.errors)
+        yield _make_heading("About this report")
+        yield _make_grid(self.describe_quality().items())
+        yield from (_make_paragraph(notice, "faint") for notice in self.report.notices)
 
 
-def _build_paragraph(text: str, place: Place = "text") -> Paragraph:
-    return Paragraph((TextRun(to_printable(text)),), place)
+def _make_heading(text: str) -> Block:
+    return Block("heading", ((Inline(text),),))
 
 
-def _join_lines(lines: Iterable[Line], between: str) -> Line:
+def _make_paragraph(text: str, place: Place = "text") -> Block:
+    return Block("paragraph", ((Inline(to_printable(text)),),), place)
+
+
+def _make_grid(rows: Iterable[tuple[str, str]]) -> Block:
+    lines = tuple(((Inline(to_printable(name), "strong"),), (Inline(to_printable(value)),)) for name, value in rows)
+    return Block("grid", rows=lines, widths=(28, 72))
+
+
+def _join_lines(lines: Iterable[Line], between: str = "") -> Line:
     joined: list[Inline] = []
     for line in lines:
-        joined += [TextRun(between), *line] if joined else line
+        joined += [Inline(between), *line] if joined and between else line
     return tuple(joined)
-
-
-def _build_key_value_grid(rows: Iterable[tuple[str, str]]) -> Grid:
-    lines = tuple(((TextRun(to_printable(name), "strong"),), (TextRun(to_printable(value)),)) for name, value in rows)
-    return Grid(lines, (28, 72))

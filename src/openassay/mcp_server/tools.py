@@ -30,7 +30,7 @@ from openassay.errors import (
     SourceError,
     UsageError,
 )
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.base import Record
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.evidence import Document, Hit, SearchRequest, Verdict

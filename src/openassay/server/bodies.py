@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import Event
 from openassay.nodes.approve import REVIEWER_PREFIX
 from openassay.nodes.report import CONSIDERATION_PREFIX

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fastapi import Request
 
 from openassay.errors import NotFoundError, OpenAssayError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.thread import Run
 from openassay.server.bodies import redact_event

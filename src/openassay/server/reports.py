@@ -8,7 +8,7 @@ from fastapi import Query
 
 from openassay.engine.artifacts import CurrentArtifact, offer_artifacts, resolve_artifacts
 from openassay.errors import NotFoundError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import RunStatus
 from openassay.models.report import Artifact
 from openassay.models.thread import Thread

@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from openassay.bootstrap import open_engine
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.event import Event, RunStatus
 from openassay.server import completions
 from openassay.server.app import RunningServer, open_server

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.thread import ResearchOptions
 from tests.scenario.server.asking import asked, researched
 from tests.scenario.server.conftest import Http, Open, token_of

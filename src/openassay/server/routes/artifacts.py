@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from openassay.engine.artifacts import CurrentArtifact
 from openassay.errors import NotFoundError, UsageError
-from openassay.export.common import as_csv, as_markdown
+from openassay.export.layout import as_csv, as_markdown
 from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
 from openassay.server.auth import OwnThread, WritableThread, Writer
 from openassay.server.bodies import Body, ReadableText, created_links, refusals

@@ -31,8 +31,8 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
         "description": "The file.",
         "content": {
             **{
-                format.media.partition(";")[0]: {"schema": {"type": _OBJECTS.get(format.name, "string")}}
-                for format in FORMATS.values()
+                format.media.partition(";")[0]: {"schema": {"type": _OBJECTS.get(name, "string")}}
+                for name, format in FORMATS.items()
             },
             _ZIP_TYPE: {"schema": {"type": "string"}},
         },
@@ -69,10 +69,10 @@ async def export_thread(
         return StreamingResponse(_read_chunks(file), headers=headers, media_type=_ZIP_TYPE)
     report = redact_for(caller, await service.engine.history.report(thread.id), service)
     chosen = FORMATS[format]
-    executor = _RENDERERS if chosen.is_slow else None  # never on the event loop
+    executor = _RENDERERS if chosen.is_binary else None  # never on the event loop
     content = await asyncio.get_running_loop().run_in_executor(executor, chosen.write, report)
     headers = {
-        **(responses.page_headers(content.decode()) if chosen.name == "html" else {}),
+        **(responses.page_headers(content.decode()) if format == "html" else {}),
         "Content-Disposition": content_disposition(report.title, chosen.ending.removeprefix(".")),
         "Cache-Control": "private, no-cache",
         "X-Content-Type-Options": "nosniff",

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from openassay.errors import NotFoundError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.models.report import SourceCard
 from openassay.server import runs
 from openassay.server.auth import Caller, OwnThread, VisibleThread, WritableThread, Writer
