@@ -501,7 +501,7 @@ def test_what_fails_is_told_by_the_code(
         docs.rmdir()
 
     with pytest.raises(typer.Exit) as code:
-        research.resume_all()
+        research.run_with_engine(research.resume_orphans)
 
     assert code.value.exit_code == 1
     said = capsys.readouterr()
@@ -515,7 +515,7 @@ async def test_a_second_interrupt_does_not_wait(lab: Make, monkeypatch: pytest.M
     codes: list[int] = []
     monkeypatch.setattr("os._exit", codes.append)
 
-    with research._drain_on_signals(here.engine) as stopping:
+    with research._stop_on_signals(here.engine) as stopping:
         signal.raise_signal(signal.SIGINT)
         await asyncio.wait_for(stopping.wait(), 5)
         assert codes == []

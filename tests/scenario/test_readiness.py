@@ -13,7 +13,7 @@ import httpx2
 import pytest
 import typer
 
-from openassay.cli import doctor
+from openassay.cli import admin
 from openassay.errors import ConfigurationError, OpenAssayError, StorageError
 from openassay.models.event import Event
 from openassay.settings import Settings, load
@@ -194,12 +194,12 @@ async def test_no_port_no_figures_and_one_that_is_taken_is_told(file: SqliteData
 def test_the_doctor_tells_what_is_bad_from_what_is_weak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "CHECKS", (doctor.check_dependencies,))
+    monkeypatch.setattr(admin, "CHECKS", (admin.check_dependencies,))
     monkeypatch.setenv("REDIS_URL", "redis://:secret-7-password@127.0.0.1:1/0")
     monkeypatch.setenv("OPENASSAY_CACHE__BACKEND", "redis")
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as weak:
-        doctor.doctor(json=False)
+        admin.doctor(json=False)
     shown = capsys.readouterr().out
     assert weak.value.exit_code == 0, shown
     assert re.search(r"^WEAK redis +it cannot be asked \(ConnectionError\)\n +Check that it runs", shown, re.M), shown
@@ -209,7 +209,7 @@ def test_the_doctor_tells_what_is_bad_from_what_is_weak(
 
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__ENCRYPT", "true")
     with pytest.raises(typer.Exit) as bad:
-        doctor.doctor(json=True)
+        admin.doctor(json=True)
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert bad.value.exit_code == 1
     assert (found["encryption"]["good"], found["encryption"]["soft"]) == (False, False)
@@ -221,13 +221,13 @@ def test_the_doctor_tells_what_is_bad_from_what_is_weak(
 def test_the_doctor_looks_at_a_whole_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres_address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "CHECKS", (doctor.check_database, doctor.check_dependencies))
+    monkeypatch.setattr(admin, "CHECKS", (admin.check_database, admin.check_dependencies))
     monkeypatch.setenv("DATABASE_URL", postgres_address)
     monkeypatch.setenv("OPENASSAY_PERSISTENCE__BACKEND", "postgres")
     monkeypatch.setenv("OPENASSAY_SERVER__RUNS", "workers")
     monkeypatch.setenv("OPENASSAY_OFFLINE", "true")
     with pytest.raises(typer.Exit) as told:
-        doctor.doctor(json=True)
+        admin.doctor(json=True)
     found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert told.value.exit_code == 0, found
     assert {name for name, one in found.items() if not one["good"]} == {"workers"}

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from openassay.bootstrap import open_engine
-from openassay.cli import doctor
+from openassay.cli import admin
 from openassay.cli.app import app
 from openassay.engine.engine import Engine
 from openassay.errors import (
@@ -80,7 +80,7 @@ def test_a_thread_is_begun_asked_renamed_and_listed(typed: Typed) -> None:
     assert row.startswith(f"{made}  done")
     assert row.endswith(f"Fruit company · {APPLE}")
     assert (summary["id"], summary["title"], summary["turns"]) == (made, "Fruit company", 1)
-    assert "Nothing is at work" in typed("threads", "--active").stderr
+    assert "Nothing is running" in typed("threads", "--active").stderr
 
 
 @pytest.mark.slow
@@ -252,7 +252,7 @@ def test_a_question_on_a_thread_that_is_at_work_is_not_asked(
 @pytest.mark.requirement("C-15")
 def test_the_doctor_looks_at_the_database(typed: Typed, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def database() -> tuple[bool, str]:
-        [found] = [one for one in doctor.run_checks([doctor.check_database]) if one.name == "database"]
+        [found] = [one for one in admin.run_checks([admin.check_database]) if one.name == "database"]
         return found.good, found.detail
 
     assert database() == (True, "none yet; the first question makes one")

@@ -20,7 +20,7 @@ def test_a_person_sees_where_the_time_of_a_run_went(tmp_path: Path, monkeypatch:
     shown = runner.invoke(app, ["threads", "timings", thread, "--run", told["run"]]).stdout.splitlines()
 
     assert shown[0] == f"run {told['run']}  done"
-    assert shown[1].endswith(" s at work")
+    assert shown[1].endswith(" s running")
     assert shown[3].split() == ["stage", "ended", "not", "ended", "seconds", "longest"]
     assert [line.split()[0] for line in shown[4:]] == [one["stage"] for one in told["stages"]]
     assert shown[4].split() == ["understand", "1", *(f"{told['stages'][0]['seconds']:.2f}",) * 2]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,14 +24,14 @@ from openassay.errors import EvidenceError, OpenAssayError, UsageError
 from openassay.export.evidence import (
     KEY_FILE,
     Manifest,
-    Signer,
     build_members,
     compute_fingerprint,
     digest_content,
     format_sums,
-    load_signer,
+    load_key,
     pack_members,
     resolve_fingerprint,
+    sign_digest,
     to_canonical_json,
 )
 from openassay.models.evidence import Document, Mark, Verdict
@@ -97,29 +98,29 @@ def small(**changes: Any) -> ReportData:
     )  # fmt: skip
 
 
-def members(report: ReportData | None = None, key: Signer | None = None) -> dict[str, bytes]:
+def members(report: ReportData | None = None, key: Ed25519PrivateKey | None = None) -> dict[str, bytes]:
     return build_members(report or small(), [SURVEY, GAZETTE], key)
 
 
-def resealed(files: Mapping[str, bytes], key: Signer | None = None) -> dict[str, bytes]:
+def resealed(files: Mapping[str, bytes], key: Ed25519PrivateKey | None = None) -> dict[str, bytes]:
     """As somebody would who changes a member and everything that tells of it."""
     kept = {name: content for name, content in files.items() if name not in ("manifest.json", "SHA256SUMS")}
     kept["SHA256SUMS"] = format_sums({name: digest_content(content).sha256 for name, content in kept.items()})
     manifest = Manifest.model_validate_json(files["manifest.json"])
     listed = {name: digest_content(content) for name, content in kept.items()}
     bare = manifest.model_copy(update={"members": listed, "signature": None})
-    signed = key.sign(bare.compute_digest()) if key else None
+    signed = sign_digest(bare.compute_digest(), key) if key else None
     sealed = bare.model_copy(update={"digest": bare.compute_digest(), "signature": signed})
     return kept | {"manifest.json": to_canonical_json(sealed.plain())}
 
 
 @pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> Signer:
-    return load_signer(tmp_path_factory.mktemp("keys"))
+def key(tmp_path_factory: pytest.TempPathFactory) -> Ed25519PrivateKey:
+    return load_key(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="module")
-def good(key: Signer) -> bytes:
+def good(key: Ed25519PrivateKey) -> bytes:
     return b"".join(pack_members(members(key=key)))
 
 
@@ -142,7 +143,7 @@ def test_a_good_bundle_holds(good: bytes, check: Callable[..., Verification]) ->
     }  # fmt: skip
 
 
-def test_the_same_run_gives_the_same_bytes_and_any_unzip_reads_them(good: bytes, key: Signer) -> None:
+def test_the_same_run_gives_the_same_bytes_and_any_unzip_reads_them(good: bytes, key: Ed25519PrivateKey) -> None:
     assert b"".join(pack_members(members(key=key))) == good
     with zipfile.ZipFile(io.BytesIO(good)) as zip:
         assert zip.testzip() is None
@@ -176,7 +177,7 @@ def test_to_verify_it_nothing_is_read_but_the_file(good: bytes, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
-def test_with_any_one_byte_changed_it_is_refused(part: int, key: Signer, tmp_path: Path) -> None:
+def test_with_any_one_byte_changed_it_is_refused(part: int, key: Ed25519PrivateKey, tmp_path: Path) -> None:
     """Every one of them, of a bundle whose copies for people are short."""
     short = resealed(members() | {"report.html": b"<p>412</p>\n", "report.md": b"412\n"}, key)
     whole = b"".join(pack_members(short))
@@ -239,7 +240,7 @@ def zipped(files: list[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> 
     return file.getvalue()
 
 
-def test_the_library_writes_the_same_zip(good: bytes, key: Signer) -> None:
+def test_the_library_writes_the_same_zip(good: bytes, key: Ed25519PrivateKey) -> None:
     """So the tests below change what they say they change."""
     assert zipped(sorted(members(key=key).items())) == good
 
@@ -372,10 +373,10 @@ def test_a_page_that_says_something_else_is_noted(check: Callable[..., Verificat
 
 
 def test_a_signature_is_held_to_who_is_named(
-    good: bytes, check: Callable[..., Verification], tmp_path: Path, key: Signer
+    good: bytes, check: Callable[..., Verification], tmp_path: Path, key: Ed25519PrivateKey
 ) -> None:
-    mine = compute_fingerprint(key.sign("").key)
-    other = compute_fingerprint(load_signer(tmp_path).sign("").key)
+    mine = compute_fingerprint(sign_digest("", key).key)
+    other = compute_fingerprint(sign_digest("", load_key(tmp_path)).key)
     assert not check(good, key=mine).refused
     assert "and not" in check(good, key=other).reason
     assert "nobody has signed" in check(b"".join(pack_members(members())), key=mine).reason
@@ -384,7 +385,9 @@ def test_a_signature_is_held_to_who_is_named(
     assert next(row for row in unsigned.rows if row.name == "signature").state == "note"
 
 
-def test_a_signature_of_another_bundle_is_no_good(good: bytes, key: Signer, check: Callable[..., Verification]) -> None:
+def test_a_signature_of_another_bundle_is_no_good(
+    good: bytes, key: Ed25519PrivateKey, check: Callable[..., Verification]
+) -> None:
     theirs = json.loads(members(small(title="Another"), key)["manifest.json"])["signature"]
     manifest = json.loads(members(key=key)["manifest.json"]) | {"signature": theirs}
     assert (
@@ -393,13 +396,13 @@ def test_a_signature_of_another_bundle_is_no_good(good: bytes, key: Signer, chec
 
 
 def test_a_data_directory_has_one_key_that_only_its_owner_reads(tmp_path: Path) -> None:
-    first, second = load_signer(tmp_path).sign("x"), load_signer(tmp_path).sign("x")
+    first, second = sign_digest("x", load_key(tmp_path)), sign_digest("x", load_key(tmp_path))
     assert first == second
     assert (tmp_path / KEY_FILE).stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir() if "evidence" in path.name] == [KEY_FILE]
     (tmp_path / KEY_FILE).write_text("no key", encoding="ascii")
     with pytest.raises(OpenAssayError, match="does not hold a key"):
-        load_signer(tmp_path)
+        load_key(tmp_path)
 
 
 def test_a_fingerprint_is_understood_as_people_write_it(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from rich.console import Console
 from openassay.cli.dialogs import (
     Approval,
     ChoiceDialogue,
-    Dialogue,
     PlanEditor,
     create_dialogue,
     format_deadline,
@@ -55,13 +54,13 @@ def reviewing(kind: str, **shown: Any) -> Approval:
     return Approval(asking(kind, "approve", "reject", "modify", "skip", **shown))
 
 
-def seen(dialogue: Dialogue, width: int = 100) -> str:
+def seen(dialogue: ChoiceDialogue | Approval, width: int = 100) -> str:
     screen = io.StringIO()
     dialogue.show(Console(file=screen, width=width))
     return screen.getvalue()
 
 
-def outcome(dialogue: Dialogue, *lines: str) -> Any:
+def outcome(dialogue: ChoiceDialogue | Approval, *lines: str) -> Any:
     """The answer that the last line gives; those before must give none."""
     for line in lines[:-1]:
         assert dialogue.handle_line(line).answer is None, line

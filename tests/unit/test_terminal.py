@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from openassay.cli.chat import adapt_help
-from openassay.cli.progress import ProgressDisplay
 from openassay.cli.research import match_subjects
-from openassay.cli.screen import is_command, unescape_line
+from openassay.cli.screen import ProgressDisplay, is_command, unescape_line
 from openassay.export.markdown import render_markdown
 from openassay.models.event import Event, EventKind
 from openassay.models.report import ReportData, ReportStatus, Section, Sentence

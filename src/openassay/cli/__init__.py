@@ -6,7 +6,11 @@ Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 the bu
 
 import contextlib
 import io
+import logging
+import os
+import signal
 import sys
+import traceback
 from collections.abc import Callable
 
 from openassay.errors import ConfigurationError, OpenAssayError
@@ -15,16 +19,13 @@ STOPPED = 130
 
 
 def main() -> None:
-    report_errors(_run)
+    def run() -> None:
+        from openassay.cli.app import app
 
+        logging.basicConfig(format="openassay: %(message)s", stream=sys.stderr, level=logging.WARNING)
+        app()
 
-def _run() -> None:
-    import logging
-
-    from openassay.cli.app import app
-
-    logging.basicConfig(format="openassay: %(message)s", stream=sys.stderr, level=logging.WARNING)
-    app()
+    report_errors(run)
 
 
 def report_errors(command: Callable[[], object]) -> None:
@@ -49,8 +50,6 @@ def report_errors(command: Callable[[], object]) -> None:
             f"{type(error).__name__}: {error}",
             "This is a fault in OpenAssay: please report it. OPENASSAY_LOG_LEVEL=debug shows where it happened.",
         )
-        import traceback
-
         from openassay.settings import load
 
         with contextlib.suppress(ConfigurationError):  # the fault has been reported already
@@ -58,9 +57,6 @@ def report_errors(command: Callable[[], object]) -> None:
                 traceback.print_exc()
         sys.exit(1)
     finally:
-        import os
-        import signal
-
         # From here on Python only waits for threads that end: Ctrl-C shows no traceback of that.
         signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))
 

@@ -28,7 +28,7 @@ COMMANDS = {
     "serve": ("serve:serve", "Serve the web UI and the API until stopped."),
     "worker": ("serve:worker", "Work on queued runs until stopped."),
     "mcp": ("serve:mcp", "Serve OpenAssay's tools to MCP clients."),
-    "doctor": ("doctor:doctor", "Check what this machine has and lacks."),
+    "doctor": ("admin:doctor", "Check what this machine has and lacks."),
     "admin": ("admin:app", "Look after the database, what is stored, and users."),
 }
 

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
 
-from openassay.cli.options import (
-    Depth,
-    Docs,
-    JsonReport,
-    Model,
-    Out,
-    Quiet,
-    Source,
-    Style,
-    ThreadId,
-    Usd,
-    Web,
-    Words,
-    Yes,
-    complete_thread,
-    json_option,
-)
-from openassay.cli.research import Output, deliver_outcome, execute_run, resolve_docs
+from openassay.cli import options as opt
+from openassay.cli.options import ThreadId, complete_thread, json_option
+from openassay.cli.research import Output, execute_run, resolve_docs
 from openassay.cli.review import read_edits
 from openassay.cli.runtime import find_thread, run_on_thread, run_with_engine
-from openassay.cli.screen import format_dollars, print_json, print_message, to_one_line, truncate_line, wrap_line
+from openassay.cli.screen import (
+    format_dollars,
+    print_found,
+    print_json,
+    print_message,
+    to_one_line,
+    truncate_line,
+    wrap_line,
+)
 from openassay.errors import UsageError
 from openassay.models.plan import Depth as ResearchDepth
 from openassay.models.thread import BranchChanges, BranchTree, Run
@@ -54,7 +46,7 @@ def history(
     limit = None if everything else MAX_CHECKPOINTS
     found = run_on_thread(thread, lambda engine, id: engine.history.list_page(id, limit=limit))
     if json:
-        return print_json([moment.model_dump(mode="json") for moment in found])
+        return print_json(found)
     # The day is named once; what costs nothing has no column.
     stages = []
     for moment in found:
@@ -93,22 +85,22 @@ def fork(
     deliverable: Annotated[
         str | None, typer.Option(metavar="TEXT", help="What you want to have, as in: a one-page briefing.")
     ] = None,
-    style: Style = None,
-    words: Words = None,
-    source: Source = None,
-    docs: Docs = None,
-    web: Web = False,
+    style: opt.Style = None,
+    words: opt.Words = None,
+    source: opt.Source = None,
+    docs: opt.Docs = None,
+    web: opt.Web = False,
     without: Annotated[
         list[str] | None,
         typer.Option(metavar="SOURCE", help="Do without it: S3, an address, or a host; may be repeated."),
     ] = None,
-    depth: Depth = None,
-    model: Model = None,
-    budget: Usd = None,
-    yes: Yes = False,
-    out: Out = None,
-    json: JsonReport = False,
-    quiet: Quiet = False,
+    depth: opt.Depth = None,
+    model: opt.Model = None,
+    budget: opt.Usd = None,
+    yes: opt.Yes = False,
+    out: opt.Out = None,
+    json: opt.JsonReport = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Go on from a checkpoint with something changed, on a thread of its own.
 
@@ -147,10 +139,10 @@ def replay(
         str,
         typer.Option("--at", metavar="CHECKPOINT", help="Its number in `openassay threads history`, or its id."),
     ],
-    yes: Yes = False,
-    out: Out = None,
-    json: JsonReport = False,
-    quiet: Quiet = False,
+    yes: opt.Yes = False,
+    out: opt.Out = None,
+    json: opt.JsonReport = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Go on from a checkpoint once more, on a thread of its own, with nothing changed."""
     _run_branch(thread, at, BranchChanges(), Output(json=json, out=out, quiet=quiet, yes=yes))
@@ -163,7 +155,7 @@ def _run_branch(thread: str, at: str | None, changes: BranchChanges, output: Out
             print_message(f"Branch {run.thread}; to compare them: openassay threads diff {thread} {run.thread}")
         return run
 
-    deliver_outcome(asyncio.run(execute_run(load(), start, output, thread)), output)
+    execute_run(load(), start, output, thread)
 
 
 def show_branches(thread: ThreadId, json: Annotated[bool, json_option("the tree")] = False) -> None:
@@ -175,9 +167,7 @@ def show_branches(thread: ThreadId, json: Annotated[bool, json_option("the tree"
     id, tree = run_on_thread(thread, load_tree)
     if json:
         return print_json(tree)
-    for line in _draw_tree(tree, id):
-        typer.echo(line)
-    return None
+    return typer.echo("\n".join(_draw_tree(tree, id)))
 
 
 def _draw_tree(tree: BranchTree, asked: str, before: str = "", corner: str = "") -> Iterator[str]:
@@ -215,25 +205,25 @@ def diff(
         return await engine.history.diff(*names)
 
     found = run_with_engine(compare)
-    if json:
-        return print_json(found)
-    lines = [f"--- {_format_header(found.a)}", f"+++ {_format_header(found.b)}"]
+    print_found(found, _format_diff(found), json=json, indent=4)
+
+
+def _format_diff(found: ReportDiff) -> Iterator[str]:
+    yield f"--- {_format_header(found.a)}"
+    yield f"+++ {_format_header(found.b)}"
     if found.empty:
-        lines.append(f"They state the same: {pluralize(found.same, 'statement')}.")
-    else:
-        for one in found.changed:
-            after = f"{_format_statement(one.after)}  ({', '.join(one.how)})"
-            lines += [f"~ {_format_statement(one.before)}", f"  {after}"]
-        lines += [f"- {_format_statement(one)}" for one in found.dropped]
-        lines += [f"+ {_format_statement(one)}" for one in found.added]
-        lines += [f"- section: {to_one_line(title)}" for title in found.sections_dropped]
-        lines += [f"+ section: {to_one_line(title)}" for title in found.sections_added]
-        lines += [f"- source: {_format_source(one)}" for one in found.sources_lost]
-        lines += [f"+ source: {_format_source(one)}" for one in found.sources_gained]
-        lines.append(f"{pluralize(found.same, 'statement')} {'is' if found.same == 1 else 'are'} the same.")
-    for line in lines:
-        typer.echo(wrap_line(line, 4))
-    return None
+        yield f"They state the same: {pluralize(found.same, 'statement')}."
+        return
+    for one in found.changed:
+        yield f"~ {_format_statement(one.before)}"
+        yield f"  {_format_statement(one.after)}  ({', '.join(one.how)})"
+    yield from (f"- {_format_statement(one)}" for one in found.dropped)
+    yield from (f"+ {_format_statement(one)}" for one in found.added)
+    yield from (f"- section: {to_one_line(title)}" for title in found.sections_dropped)
+    yield from (f"+ section: {to_one_line(title)}" for title in found.sections_added)
+    yield from (f"- source: {_format_source(one)}" for one in found.sources_lost)
+    yield from (f"+ source: {_format_source(one)}" for one in found.sources_gained)
+    yield f"{pluralize(found.same, 'statement')} {'is' if found.same == 1 else 'are'} the same."
 
 
 def _format_header(one: EditionHeader) -> str:

@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 from rich.text import Text
 
+from openassay.cli import options as opt
 from openassay.cli.dialogs import can_ask, format_answer_help, show_plan
 from openassay.cli.export import check_target, deliver_report
-from openassay.cli.options import Depth as DepthOption
-from openassay.cli.options import Docs, Model, OnThread, Source, Usd, Web
-from openassay.cli.options import Mode as ModeOption
-from openassay.cli.progress import ProgressDisplay
 from openassay.cli.research import OPEN, find_last_event, follow_and_ask, resolve_docs
-from openassay.cli.runs import format_consequences
 from openassay.cli.runtime import find_thread
 from openassay.cli.screen import (
+    ProgressDisplay,
     format_dollars,
     is_command,
     make_usage_table,
@@ -33,7 +30,7 @@ from openassay.cli.screen import (
     to_one_line,
     unescape_line,
 )
-from openassay.cli.threads import render_claim_passages, render_source_passages
+from openassay.cli.threads import format_consequences, render_claim_passages, render_source_passages
 from openassay.errors import NotFoundError, OpenAssayError, PathError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import MOST_USD, Depth, Mode, Plan
@@ -44,7 +41,7 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.cli.line_editor import LineEditor
-    from openassay.engine.engine import Engine, RunOutcome
+    from openassay.engine.engine import Engine
     from openassay.export import Report
 
 LEAVE = frozenset({"/exit", "/quit", "exit", "quit"})
@@ -57,14 +54,14 @@ _MEMORY = "As in: /memory set style executive, /memory edit M1 TEXT, /memory for
 
 
 def chat(
-    docs: Docs = None,
-    source: Source = None,
-    web: Web = False,
-    model: Model = None,
-    budget: Usd = None,
-    depth: DepthOption = None,
-    mode: ModeOption = None,
-    thread: OnThread = None,
+    docs: opt.Docs = None,
+    source: opt.Source = None,
+    web: opt.Web = False,
+    model: opt.Model = None,
+    budget: opt.Usd = None,
+    depth: opt.Depth = None,
+    mode: opt.Mode = None,
+    thread: opt.OnThread = None,
 ) -> None:
     """Have a conversation: follow-up questions keep the subject. /exit or Ctrl-D ends it.
 
@@ -171,8 +168,7 @@ class TerminalChat:
                 print_message("A question of this conversation is still open; it comes first (/new leaves it alone).")
                 await self.resume(self.thread)
             else:
-                run = await self.engine.start(unescape_line(line), self.options, thread=self.thread)
-                self._show_outcome(run, await self._follow_run(run))
+                await self._follow_run(await self.engine.start(unescape_line(line), self.options, thread=self.thread))
         except OpenAssayError as error:
             help = to_one_line(adapt_help(error.help))
             print_message(f"openassay: {to_one_line(error.message)}\n       {help}".rstrip())
@@ -182,17 +178,14 @@ class TerminalChat:
     async def resume(self, thread: str) -> None:
         """Resume what was stopped, or waits for an answer."""
         _, seen = await find_last_event(self.engine, thread)
-        run = await self.engine.resume(thread)
-        self._show_outcome(run, await self._follow_run(run, seen))
+        await self._follow_run(await self.engine.resume(thread), seen)
 
     async def follow(self, thread: str, seen: int) -> None:
         """Follow a run that goes on by itself. One that was asking is being followed already."""
-        if self._at_question:
-            return
-        run = (await self.engine.threads.runs(thread))[-1]
-        self._show_outcome(run, await self._follow_run(run, seen))
+        if not self._at_question:
+            await self._follow_run((await self.engine.threads.runs(thread))[-1], seen)
 
-    async def _follow_run(self, run: Run, seen: int = 0) -> RunOutcome:
+    async def _follow_run(self, run: Run, seen: int = 0) -> None:
         async def aside(line: str) -> bool:
             """Handle a line at a question of the run: a few commands are carried out there, the others after it."""
             self.thread, name = run.thread, line.strip().lower()
@@ -216,11 +209,9 @@ class TerminalChat:
 
         progress = ProgressDisplay(run, noted=self._noted)
         try:
-            return await follow_and_ask(self.engine, run, progress, interactive=can_ask(), seen=seen, aside=aside)
+            outcome = await follow_and_ask(self.engine, run, progress, interactive=can_ask(), seen=seen, aside=aside)
         except KeyboardInterrupt:  # at one of its questions
-            return await self.engine.outcome(run.id)
-
-    def _show_outcome(self, run: Run, outcome: RunOutcome) -> None:
+            outcome = await self.engine.outcome(run.id)
         self.thread = run.thread
         if outcome.report is not None:
             return show_report(outcome.report, talking=True, noted=self._noted)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -74,21 +74,6 @@ class DialogueReply(NamedTuple):
     again: bool = False  # show what it is about once more
 
 
-class Dialogue(Protocol):
-    """One question and what may be typed at it; it knows nothing of terminals."""
-
-    before: str  # what stands before the cursor
-
-    @property
-    def unsent(self) -> int:
-        """Changes that were made and go with an answer."""
-        ...
-
-    def show(self, console: Console) -> None: ...
-
-    def handle_line(self, line: str) -> DialogueReply: ...
-
-
 async def reject_commands(line: str) -> bool:
     if is_command(line):
         print_message(
@@ -100,13 +85,39 @@ async def reject_commands(line: str) -> bool:
 async def ask_question(engine: Engine, thread: str, question: OpenQuestion, aside: Aside = reject_commands) -> None:
     """Ask until an answer was accepted, whoever gave it. EOFError and KeyboardInterrupt: the person will not answer
     now, and the question stays open."""
-    prompt = _QuestionPrompt(engine, thread, question, aside)
-    prompt.introduce()
+    from openassay.cli.line_editor import LineEditor
+
+    async def is_open() -> bool:
+        return any(question.id == other.id for other in await engine.open_questions(thread))
+
+    console, editor, dialogue = open_console(stderr=True), LineEditor(), create_dialogue(question)
+    place = f"({question.shown['number']} of {question.shown['of']}) " if question.kind == "planning" else ""
+    console.print()
+    console.print(Text.assemble((place, "dim"), (to_one_line(question.question), "bold")))
+    dialogue.show(console)
+    if question.due is not None:
+        then = MEANWHILE[question.on_timeout]
+        console.print(Text(f"Answer {format_deadline(question.due)}, else {then}.", style="dim"))
     try:
-        while not await prompt.process_line():
-            pass
+        while await is_open():
+            line = await editor.read_line(dialogue.before, until=question.due)
+            if await aside(line):
+                continue
+            reply = dialogue.handle_line(unescape_line(line))
+            if reply.message:
+                console.print(reply.message, style="cyan")
+            if reply.again:
+                dialogue.show(console)
+            if reply.answer is not None:
+                try:
+                    await engine.answer(thread, question.id, reply.answer)
+                except AnswerError as error:
+                    print_message(f"{error.message.rstrip('.')}. {error.help}")
+                else:
+                    return
+        _warn_of_unsent(dialogue)
     except TimeoutError:
-        prompt.warn_about_changes()
+        _warn_of_unsent(dialogue)
         print_message(f"Time is up: {MEANWHILE[question.on_timeout]}.")
         for _ in range(TIMEOUT_POLLS):
             await engine.interrupts.answer_overdue()
@@ -114,7 +125,7 @@ async def ask_question(engine: Engine, thread: str, question: OpenQuestion, asid
                 return
             await asyncio.sleep(0.5)
     except (EOFError, KeyboardInterrupt):
-        prompt.warn_about_changes()
+        _warn_of_unsent(dialogue)
         raise
 
 
@@ -167,7 +178,7 @@ class _QuestionPrompt:
         )
 
 
-def create_dialogue(question: OpenQuestion) -> Dialogue:
+def create_dialogue(question: OpenQuestion) -> ChoiceDialogue | Approval:
     if not question.kind.startswith("approve_"):
         return ChoiceDialogue(question, at_prompt=True)
     return PlanEditor(question) if question.kind == "approve_plan" and "plan" in question.shown else Approval(question)
@@ -263,8 +274,6 @@ class Approval:
         self._changes = self.changes() if Decision.MODIFY in question.options else {}
         self._made: list[dict[str, Any]] = []
 
-    # What a kind of breakpoint has of its own.
-
     def changes(self) -> dict[str, str]:
         return _CHANGES.get(self._question.kind, {})
 
@@ -320,8 +329,6 @@ class Approval:
             return DialogueReply(message="There is nothing to take back.")
         self._made.pop()
         return DialogueReply(message="Taken back.", again=True)
-
-    # What they share.
 
     def handle_line(self, line: str) -> DialogueReply:
         word, _, rest = line.strip().partition(" ")

@@ -32,7 +32,7 @@ from openassay.export.evidence import (
     compute_fingerprint,
     is_valid_signature,
     list_document_hashes,
-    load_signer,
+    load_key,
     open_bundle,
     pack_members,
     resolve_fingerprint,
@@ -65,7 +65,7 @@ CHECKS = {
     "statements": "statements, each on supported claims",
     "figures": "statements whose figures stand in their passages",
     "citations": "statements that cite what they rest on",
-    "marks": "marks that the independent sources bear out",
+    "marks": "marks that match the independent sources",
     "frames": "headings and sentences that only speak of the research",
     "totals": "totals of the report",
     "renderings": "copies for people",
@@ -144,19 +144,7 @@ def verify_bundle(path: Path, signer: str | None = None) -> Verification:
             rows["zip"] = _make_row("zip", members, bundle.check_layout())
             rows["hashes"] = _make_row("hashes", members - 1, bundle.check_hashes())
             rows["manifest"] = _make_row("manifest", 1, bundle.check_digest())
-            signed = manifest.signature
-            who = compute_fingerprint(signed.key) if signed else ""
-            if signed is None:
-                missing = ("nobody has signed it",) if signer else ()
-                note = "none: nobody vouches for it"
-                rows["signature"] = VerificationRow("signature", "FAILED" if signer else "note", 0, missing, note)
-            elif not is_valid_signature(signed, manifest.digest):
-                rows["signature"] = _make_row("signature", 1, [f"the signature of {who} is not under this digest"])
-            elif signer and who != signer:
-                rows["signature"] = _make_row("signature", 1, [f"{who} has signed it, and not {signer}"])
-            else:
-                note = f"{who}{'' if signer else ', by their own word (see --key)'}"
-                rows["signature"] = VerificationRow("signature", "ok", 1, note=note)
+            rows["signature"] = _check_signature(manifest, signer)
             if all(row.state != "FAILED" for row in rows.values()):
                 for row in _check_report(bundle):
                     rows[row.name] = row
@@ -164,6 +152,19 @@ def verify_bundle(path: Path, signer: str | None = None) -> Verification:
         name = str(error.context.get("row") or list(CHECKS)[len(rows)])
         rows[name] = VerificationRow(name, "FAILED", 0, (error.message,))
     return Verification([rows.get(name, VerificationRow(name, "-")) for name in CHECKS], manifest)
+
+
+def _check_signature(manifest: Manifest, signer: str | None) -> VerificationRow:
+    signed = manifest.signature
+    if signed is None:
+        missing = ("nobody has signed it",) if signer else ()
+        return VerificationRow("signature", "FAILED" if signer else "note", 0, missing, "none: nobody vouches for it")
+    who = compute_fingerprint(signed.key)
+    if not is_valid_signature(signed, manifest.digest):
+        return _make_row("signature", 1, [f"the signature of {who} is not under this digest"])
+    if signer and who != signer:
+        return _make_row("signature", 1, [f"{who} has signed it, and not {signer}"])
+    return VerificationRow("signature", "ok", 1, note=f"{who}{'' if signer else ', by their own word (see --key)'}")
 
 
 def _check_report(bundle: EvidenceBundle) -> Iterator[VerificationRow]:
@@ -249,7 +250,7 @@ def bundle(
                 )
         # Of files on this machine only their names. What sources say stays: it is compared with the snapshots.
         shown = redact_report(report, clean).model_copy(update={"claims": report.claims})
-        members = await asyncio.to_thread(build_members, shown, documents, signer)
+        members = await asyncio.to_thread(build_members, shown, documents, key)
         return out or Path(f"{thread}.openassay"), members
 
     target, members = run_on_thread(thread, collect)

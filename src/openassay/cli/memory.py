@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -127,13 +126,15 @@ def _load_settings() -> Settings:
 
 def _with_memory(settings: Settings, work: Callable[[UserMemory], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with AsyncExitStack() as stack:
-            if settings.persistence.backend == "postgres":
-                from openassay.bootstrap import open_user_memory  # what opens a database takes seconds to import
+        if settings.persistence.backend == "postgres":
+            from openassay.bootstrap import open_user_memory  # what opens a database takes seconds to import
 
-                return await work(await stack.enter_async_context(open_user_memory(settings)))
+            opened = open_user_memory(settings)
+        else:
             from openassay.engine.memory import FILE, open_memory
 
-            return await work(await stack.enter_async_context(open_memory(settings.data_dir / FILE)))
+            opened = open_memory(settings.data_dir / FILE)
+        async with opened as memory:
+            return await work(memory)
 
     return asyncio.run(run())

@@ -6,45 +6,24 @@ import asyncio
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from openassay.cli import STOPPED
+from openassay.cli import options as opt
 from openassay.cli.dialogs import Aside, ask_question, can_ask, format_answer_help, reject_commands
 from openassay.cli.export import check_target, deliver_report
-from openassay.cli.options import (
-    Ask,
-    Depth,
-    Detach,
-    Docs,
-    JsonReport,
-    Mode,
-    Model,
-    OnThread,
-    Out,
-    Question,
-    Quiet,
-    Source,
-    Style,
-    Usd,
-    Web,
-    Words,
-    Yes,
-    complete_thread,
-    json_option,
-)
-from openassay.cli.progress import ProgressDisplay
+from openassay.cli.options import complete_thread, json_option
 from openassay.cli.runtime import find_thread, handle_signals, run_with_engine
-from openassay.cli.screen import format_estimate, print_json, print_message, to_one_line
+from openassay.cli.screen import ProgressDisplay, format_estimate, print_json, print_message, to_one_line
 from openassay.errors import OpenAssayError, StorageError, ThreadBusyError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode as ResearchMode
@@ -88,30 +67,30 @@ def resolve_docs(docs: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def research(
-    question: Question,
-    docs: Docs = None,
-    depth: Depth = None,
-    mode: Mode = None,
-    style: Style = None,
-    words: Words = None,
-    source: Source = None,
-    web: Web = False,
-    model: Model = None,
-    budget: Usd = None,
+    question: opt.Question,
+    docs: opt.Docs = None,
+    depth: opt.Depth = None,
+    mode: opt.Mode = None,
+    style: opt.Style = None,
+    words: opt.Words = None,
+    source: opt.Source = None,
+    web: opt.Web = False,
+    model: opt.Model = None,
+    budget: opt.Usd = None,
     context: Annotated[str, typer.Option(metavar="TEXT", help="What the planner should know.")] = "",
     domain: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A field it belongs to; may be repeated.")
     ] = None,
-    thread: OnThread = None,
+    thread: opt.OnThread = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only say what it will probably cost and take; nothing is spent.")
     ] = False,
-    out: Out = None,
+    out: opt.Out = None,
     json: Annotated[bool, json_option("the report, or the estimate,")] = False,
-    yes: Yes = False,
-    ask: Ask = False,
-    quiet: Quiet = False,
-    detach: Detach = False,
+    yes: opt.Yes = False,
+    ask: opt.Ask = False,
+    quiet: opt.Quiet = False,
+    detach: opt.Detach = False,
 ) -> None:
     """Research a question and print a cited report."""
     settings = load(depth=depth, mode=mode, style_guide=style, target_length=words, source=source)
@@ -146,23 +125,23 @@ def research(
     if detach:
         detach_run(settings, start, output, thread or "")
     else:
-        deliver_outcome(asyncio.run(execute_run(settings, start, output, thread or "")), output)
+        execute_run(settings, start, output, thread or "")
 
 
 def ask(
-    question: Question,
-    docs: Docs = None,
-    source: Source = None,
-    web: Web = False,
-    model: Model = None,
-    budget: Usd = None,
-    thread: OnThread = None,
-    out: Out = None,
-    json: JsonReport = False,
-    yes: Yes = False,
-    ask: Ask = False,
-    quiet: Quiet = False,
-    detach: Detach = False,
+    question: opt.Question,
+    docs: opt.Docs = None,
+    source: opt.Source = None,
+    web: opt.Web = False,
+    model: opt.Model = None,
+    budget: opt.Usd = None,
+    thread: opt.OnThread = None,
+    out: opt.Out = None,
+    json: opt.JsonReport = False,
+    yes: opt.Yes = False,
+    ask: opt.Ask = False,
+    quiet: opt.Quiet = False,
+    detach: opt.Detach = False,
 ) -> None:
     """Ask for a short answer: research at depth quick."""
     research(
@@ -198,36 +177,37 @@ def resume(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Resume every run whose process is gone.")] = False,
     queued: Annotated[bool, typer.Option("--queued", help="Only if it is still queued.")] = False,
-    json: JsonReport = False,
-    out: Out = None,
-    quiet: Quiet = False,
-    detach: Detach = False,
+    json: opt.JsonReport = False,
+    out: opt.Out = None,
+    quiet: opt.Quiet = False,
+    detach: opt.Detach = False,
 ) -> None:
     """Resume a run that was stopped; nothing is done twice."""
     if bool(thread) + (journal is not None) + every != 1:
         raise UsageError("give one of THREAD, --from DIR and --all, and only one", help="See: openassay threads")
     settings, output = load(), Output(out=out, json=json, quiet=quiet, detach=detach)
     if every:
-        resume_all()
+        run_with_engine(resume_orphans)
     elif journal is not None:
         outcome = run_with_engine(lambda engine: restore_journal(engine, journal, quiet=quiet))
-        if outcome.run.status is not RunStatus.DONE:
-            outcome = asyncio.run(
-                execute_run(settings, lambda engine, id: engine.resume(id), output, outcome.run.thread)
-            )
-        deliver_outcome(outcome, output)
+        if outcome.run.status is RunStatus.DONE:
+            deliver_outcome(outcome, output)
+        execute_run(settings, lambda engine, id: engine.resume(id), output, outcome.run.thread)
     elif detach:
         detach_run(settings, lambda engine, id: engine.suspend(id), output, thread)
     else:
-        start: Start = lambda engine, id: engine.resume(id, queued=queued)  # noqa: E731
-        deliver_outcome(asyncio.run(execute_run(settings, start, output, thread)), output)
+        execute_run(settings, lambda engine, id: engine.resume(id, queued=queued), output, thread)
 
 
 # -- a run, from its start to its report ----------------------------------------------------------------------
 
 
-async def execute_run(settings: Settings, start: Start, output: Output, thread: str = "") -> RunOutcome:
-    """Start or resume a run and follow it to its end, or to a question that nobody here answers."""
+def execute_run(settings: Settings, start: Start, output: Output, thread: str) -> None:
+    """Start or resume a run, follow it to its end or to a question that nobody here answers, and deliver the report."""
+    deliver_outcome(asyncio.run(_follow_to_end(settings, start, output, thread)), output)
+
+
+async def _follow_to_end(settings: Settings, start: Start, output: Output, thread: str) -> RunOutcome:
     from openassay.bootstrap import open_engine
 
     check_target(output.out)
@@ -280,7 +260,7 @@ async def follow_and_ask(
 
 
 async def _follow_run(engine: Engine, run: Run, progress: ProgressDisplay, seen: int) -> tuple[int, RunOutcome]:
-    async with _stop_on_signals(engine, run):
+    with _stop_on_signals(engine, run):
         with progress:
             async for event in engine.events(run.id, after=seen):
                 seen = event.seq
@@ -310,30 +290,36 @@ def match_subjects(question: str, subjects: Sequence[str]) -> Iterator[tuple[str
             yield nearest, subject
 
 
-@contextlib.asynccontextmanager
-async def _stop_on_signals(engine: Engine, run: Run) -> AsyncIterator[None]:
-    """Stop the run on Ctrl-C, at once on a second one; on a signal that ends this process, after its step."""
-    loop = asyncio.get_running_loop()
-    stops: set[asyncio.Task[None]] = set()
+@contextlib.contextmanager
+def _stop_on_signals(engine: Engine, run: Run | None = None) -> Iterator[asyncio.Event]:
+    """Stop a run on Ctrl-C, on other signals after its step, as all runs do where none is named; set an event.
 
-    def stop(message: str, stopping: Coroutine[Any, Any, None]) -> None:
-        typer.echo(message, err=True)
-        stops.add(loop.create_task(stopping))
+    A second Ctrl-C ends the process at once."""
+    stopping, stops = asyncio.Event(), set[asyncio.Task[None]]()
+
+    def stop(message: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if not stopping.is_set():
+            print_message(message)
+            stopping.set()
+            stops.add(asyncio.get_running_loop().create_task(work()))
 
     def interrupt() -> None:
-        if stops:
+        if stopping.is_set():
             os._exit(STOPPED)
-        stop("Stopping (Ctrl-C again to stop at once) ...", engine.cancel(run.id))
+        if run is None:
+            terminate()
+        else:
+            stop("Stopping (Ctrl-C again to stop at once) ...", partial(engine.cancel, run.id))
 
     def terminate() -> None:
-        if not stops:
-            stop("Stopping after this step ...", engine.drain(run.id))
+        again = "" if run else " (Ctrl-C again to stop at once)"
+        stop(f"Stopping after this step{again} ...", partial(engine.drain, run.id if run else None))
 
     with handle_signals(interrupt, terminate):
-        yield
+        yield stopping
 
 
-def deliver_outcome(outcome: RunOutcome, output: Output) -> None:
+def deliver_outcome(outcome: RunOutcome, output: Output) -> NoReturn:
     """Print or write the report, and exit with the code that says how it went."""
     run = outcome.run
     if outcome.questions:
@@ -424,18 +410,9 @@ async def restore_journal(engine: Engine, folder: Path, *, quiet: bool) -> RunOu
     return await engine.outcome(run.id)
 
 
-def resume_all() -> None:
-    """Resume every run whose process is gone. Exits with 1 where one could not be resumed, or failed."""
-    done, failed = run_with_engine(resume_orphans)
-    if done or not failed:
-        print_message(f"{pluralize(done, 'run')} resumed." if done else "There was nothing to resume.")
-    if failed:
-        raise typer.Exit(1)
-
-
-async def resume_orphans(engine: Engine) -> tuple[int, int]:
-    """Resume a few runs at a time: whenever one ends, the next. Returns how many there were, and how many failed."""
-    with _drain_on_signals(engine) as stopping:
+async def resume_orphans(engine: Engine) -> None:
+    """Resume the runs whose processes are gone, a few at a time. Exits with 1 where one was not resumed, or failed."""
+    with _stop_on_signals(engine) as stopping:
         working: set[asyncio.Task[bool]] = set()
         ends: list[bool] = []
         while True:

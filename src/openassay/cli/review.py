@@ -17,7 +17,7 @@ from rich.text import Text
 
 from openassay.cli.dialogs import MEANWHILE, ChoiceDialogue, format_deadline, show_plan
 from openassay.cli.options import JsonReport, Out, Quiet, ThreadId, group, json_option
-from openassay.cli.research import Output, deliver_outcome, execute_run, report_end
+from openassay.cli.research import Output, execute_run, report_end
 from openassay.cli.runtime import match_id, run_on_thread, run_with_engine
 from openassay.cli.screen import (
     format_dollars,
@@ -244,7 +244,7 @@ def answer(
         value = build_answer(asked, " ".join(words).strip(), changes, comment, hint)
         return await engine.interrupts.answer(thread, asked.id, value)
 
-    deliver_outcome(asyncio.run(execute_run(load(), submit, output, thread)), output)
+    execute_run(load(), submit, output, thread)
 
 
 def build_answer(question: OpenQuestion, words: str, edits: Any, comment: str, hint: str) -> object:

@@ -41,7 +41,7 @@ def sources(context: typer.Context, json: Annotated[bool, json_option("the sourc
     """List every source: whether it can be used, what it serves, its price and its limits."""
     if context.invoked_subcommand is not None:
         return None
-    from openassay.cli.doctor import keep_nothing
+    from openassay.cli.admin import keep_nothing
 
     found = asyncio.run(describe_sources(keep_nothing(load())))
     if json:
@@ -170,26 +170,20 @@ def index(
         return show_indexes(paths or [], as_json=json)
     from openassay.engine.maintenance import open_folder_indexes, scan_folder
 
-    settings = load()
     if forget:
         roots = [path.resolve() for path in paths]
-        with open_folder_indexes(settings) as indexes:
+        with open_folder_indexes(load()) as indexes:
             indexes.forget(roots)
-        for root in roots:
-            print_message(to_one_line(f"Forgotten: {root}"))
-        return None
+        return print_message("\n".join(to_one_line(f"Forgotten: {root}") for root in roots))
     folders = [scan_folder(path) for path in paths]  # a wrong path is refused before an hour's work on the others
     done = []
-    with open_folder_indexes(settings) as indexes:
+    with open_folder_indexes(load()) as indexes:
         if indexes.notice:
             print_message(f"note: {indexes.notice}")
         try:
             for folder in folders:
                 name = folder.root.name
-                with (
-                    _IndexMeter(name, "files", quiet) as files,
-                    _IndexMeter(name, "vectors", quiet) as made,
-                ):
+                with _IndexMeter(name, "files", quiet) as files, _IndexMeter(name, "vectors", quiet) as made:
                     watch = made.show if vectors else None
                     done.append(indexes.update(folder, jobs=jobs, watch=files.show, watch_vectors=watch))
                 for notice in done[-1].indexed.notices:

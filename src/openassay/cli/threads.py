@@ -1,43 +1,47 @@
-"""`openassay threads`: list, show, change and delete threads, and see where the time of a run went."""
+"""`openassay threads`: list, show, change and delete threads; follow, stop and change their runs, and time them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.text import Text
 
-from openassay.cli import branches, evidence, export, runs
+from openassay.cli import branches, evidence, export
+from openassay.cli import options as opt
 from openassay.cli.dialogs import can_ask
-from openassay.cli.options import RunId, ThreadId, complete_thread, group, json_option
+from openassay.cli.options import ModeName, ThreadId, complete_thread, group, json_option
+from openassay.cli.research import Output, deliver_outcome, execute_run, find_last_event, follow_and_ask
 from openassay.cli.runtime import find_run, find_thread, run_on_thread, run_with_engine
 from openassay.cli.screen import (
+    ProgressDisplay,
     format_age,
     format_dollars,
     format_table,
     open_console,
+    print_found,
     print_json,
     print_message,
     shorten,
     show_report,
     to_one_line,
-    truncate_line,
     wrap_line,
 )
-from openassay.errors import IntegrityError, NotFoundError, UsageError
-from openassay.models.event import ACTIVE
+from openassay.errors import IntegrityError, NotFoundError, ThreadBusyError, UsageError
+from openassay.models.event import ACTIVE, AT_WORK, RunStatus
 from openassay.models.plan import Mode
 from openassay.models.report import ReportSpan
-from openassay.models.thread import Run
+from openassay.models.thread import Consequences, Run, ThreadSummary
 from openassay.settings import load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
-    from openassay.engine.engine import Engine
+    from openassay.engine.engine import Engine, RunOutcome
     from openassay.engine.timings import Timings
+    from openassay.engine.view import StateView
     from openassay.export import Report
 
 T = TypeVar("T")
@@ -45,6 +49,8 @@ CONTEXT_CHARACTERS = 300  # shown on each side of a passage
 MAX_PASSAGES = 6  # of one source; the others are counted
 MAX_QUESTION = 160  # characters of a question where it is cut short
 MAX_RUNS = 20
+STOP_SECONDS = 15.0  # in which a run that looks once a second has stopped
+POLL_SECONDS = 0.3
 
 app = group("List, show, follow, change, fork, export and delete threads.")
 
@@ -53,20 +59,23 @@ app = group("List, show, follow, change, fork, export and delete threads.")
 def threads(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to list.")] = 20,
-    active: Annotated[bool, typer.Option("--active", help="Only those at work, or waiting for an answer.")] = False,
+    active: Annotated[bool, typer.Option("--active", help="Only those running, or waiting for an answer.")] = False,
     json: Annotated[bool, json_option("the threads")] = False,
 ) -> None:
     """List threads, the newest first; or do something with them."""
     if context.invoked_subcommand is not None:
         return None
     found = run_with_engine(lambda engine: engine.overview(limit, ACTIVE if active else ()))
-    if json:
-        return print_json([one.plain() for one in found])
-    if not found:
+    if not found and not json:
         ask = 'Ask something: openassay ask "What is happening with Apple?"'
-        return typer.echo("Nothing is at work or waits." if active else f"No threads yet. {ask}", err=True)
+        return print_message("Nothing is running or waiting." if active else f"No threads yet. {ask}")
+    return print_found(found, _format_overview(found), json=json)
+
+
+def _format_overview(found: list[ThreadSummary]) -> Iterator[str]:
+    columns = "{:12}  {:9}  {:>8}  {:>8}  {}"
+    yield columns.format("thread", "status", "age", "cost", "question")
     now = datetime.now(UTC)
-    rows = [("thread", "status", "age", "cost", "question")]
     for one in found:
         status = "damaged" if one.damaged else "stopped" if one.left else one.status or ""
         # What was asked last, after the title where that says something else. The title of a branch begins with what
@@ -78,10 +87,8 @@ def threads(
         else:
             text = f"{one.title} · {asked}" if asked else one.title
         age, cost = format_age(now - one.updated), format_dollars(one.usd)
-        rows.append((one.id, status, age, cost, f"↳ {text}" if one.parent else text))
-    for row in rows:
-        typer.echo(truncate_line("{:12}  {:9}  {:>8}  {:>8}  {}".format(*map(to_one_line, row))))
-    return None
+        row = (one.id, status, age, cost, f"↳ {text}" if one.parent else text)
+        yield columns.format(*map(to_one_line, row))
 
 
 @app.command()
@@ -152,33 +159,30 @@ def state(
         return print_json(found)
     # In few lines; the rest is in the JSON.
     then = f", next: {', '.join(found.next)}" if found.next else ""
-    rows = [("thread", f"{found.thread}, {found.status}{then}"), ("goal", found.user_inputs.goal)]
+    yield "thread", f"{found.thread}, {found.status}{then}"
+    yield "goal", found.user_inputs.goal
     if found.subject:
-        rows.append(("subject", found.subject))
+        yield "subject", found.subject
     if gate := found.user_inputs.gate:
         signals = f"clarity {gate.clarity:.2f}, coherence {gate.coherence:.2f}, {format_dollars(gate.usd)}"
-        rows.append(("mode", f"{Mode.AUTO if gate.auto else Mode.PLAN} ({signals}): {gate.reason}"))
+        yield "mode", f"{Mode.AUTO if gate.auto else Mode.PLAN} ({signals}): {gate.reason}"
     for about, answer in found.user_inputs.planner_answers.items():
-        rows.append(("answer", f"{about}: {answer}"))
+        yield "answer", f"{about}: {answer}"
     for step in found.plan.dag if found.plan else ():
-        rows.append((step.id, f"{step.text} ({pluralize(len(step.queries), 'query', 'queries')})"))
+        yield step.id, f"{step.text} ({pluralize(len(step.queries), 'query', 'queries')})"
     if found.search_results:
         results = pluralize(len(found.search_results), "result")
-        rows.append(("found", f"{results} for {pluralize(len(found.queries), 'query', 'queries')}"))
+        yield "found", f"{results} for {pluralize(len(found.queries), 'query', 'queries')}"
     for one in found.evidence:
         what = one.problem or pluralize(len(one.chunks), "chunk")
-        rows.append((one.id or "chosen", f"{one.title or one.content_hash} ({what})"))
+        yield one.id or "chosen", f"{one.title or one.content_hash} ({what})"
     if found.draft:
         words, cited = len(found.draft.text.split()), pluralize(len(found.draft.citations), "source")
-        rows.append(("draft", f"{pluralize(words, 'word')}, {cited} cited, confidence {found.draft.confidence:.2f}"))
-    rows += [("issue", issue) for issue in found.issues]
-    rows += [("note", notice) for notice in found.notices]
+        yield "draft", f"{pluralize(words, 'word')}, {cited} cited, confidence {found.draft.confidence:.2f}"
+    yield from (("issue", issue) for issue in found.issues)
+    yield from (("note", notice) for notice in found.notices)
     if found.left_out:
-        omitted = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in found.left_out.items())
-        rows.append(("left out", omitted))
-    for label, text in rows:
-        typer.echo(wrap_line(f"{label:9}  {to_one_line(text)}".rstrip(), 11))
-    return None
+        yield "left out", ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in found.left_out.items())
 
 
 @app.command()
@@ -310,7 +314,7 @@ def expire() -> None:
 
 
 @app.command()
-def timings(thread: ThreadId, run: RunId = None, json: Annotated[bool, json_option("the timings")] = False) -> None:
+def timings(thread: ThreadId, run: opt.RunId = None, json: Annotated[bool, json_option("the timings")] = False) -> None:
     """Show where the time of a run went: stages, calls to others, caches, and waiting."""
 
     async def look(engine: Engine, thread: str) -> Timings:
@@ -318,21 +322,23 @@ def timings(thread: ThreadId, run: RunId = None, json: Annotated[bool, json_opti
         return await engine.timings(thread, await find_run(engine, thread, run))
 
     found = run_on_thread(thread, look)
-    if json:
-        return print_json(found)
+    print_found(found, map(to_one_line, _format_timings(found)), json=json)
+
+
+def _format_timings(found: Timings) -> Iterator[str]:
     request = f", request {found.request}" if found.request else ""
     attempts = f", {pluralize(found.attempts, 'attempt')}" if found.attempts > 1 else ""
-    lines = [f"run {found.run}  {found.status}{attempts}{request}"]
+    yield f"run {found.run}  {found.status}{attempts}{request}"
     clock = found.seconds
-    parts = {"queued": clock.queued, "at work": clock.working}
+    parts = {"queued": clock.queued, "running": clock.working}
     parts |= {"waiting for an answer": clock.waiting, "stopped": clock.stopped}
-    spent = [f"{_format_duration(value)} {name}" for name, value in parts.items() if value or name == "at work"]
-    lines.append(f"{_format_duration(clock.total)}: {', '.join(spent)}")
+    spent = [f"{_format_duration(value)} {name}" for name, value in parts.items() if value or name == "running"]
+    yield f"{_format_duration(clock.total)}: {', '.join(spent)}"
     stages = [
         (one.stage, str(one.count), str(one.unfinished or ""), *map(_format_seconds, (one.seconds, one.longest)))
         for one in found.stages
     ]
-    lines += ["", *format_table(("stage", "ended", "not ended", "seconds", "longest"), stages)]
+    yield from ("", *format_table(("stage", "ended", "not ended", "seconds", "longest"), stages))
     if found.parties:
         parties = [
             (
@@ -344,16 +350,12 @@ def timings(thread: ThreadId, run: RunId = None, json: Annotated[bool, json_opti
             )
             for one in found.parties
         ]
-        lines += ["", *format_table(("asked", "answered", "failed", "seconds", "median", "longest", "cost"), parties)]
+        yield from ("", *format_table(("asked", "answered", "failed", "seconds", "median", "longest", "cost"), parties))
     for cache in found.caches:
         if cache.rate is not None:
-            lines.append(f"{cache.cache}: the cache knew {cache.hits:,} of {cache.asked:,} ({cache.rate:.0%})")
+            yield f"{cache.cache}: the cache knew {cache.hits:,} of {cache.asked:,} ({cache.rate:.0%})"
     if found.errors:
-        errors = (f"{category} {count:,}" for category, count in sorted(found.errors.items()))
-        lines.append(f"errors: {', '.join(errors)}")
-    for line in lines:
-        typer.echo(truncate_line(to_one_line(line)))
-    return None
+        yield f"errors: {', '.join(f'{category} {count:,}' for category, count in sorted(found.errors.items()))}"
 
 
 def _format_seconds(value: float | None) -> str:
@@ -367,11 +369,116 @@ def _format_duration(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
+# -- the run of a thread, in whatever process it works -----------------------------------------------------------
+
+
+@app.command()
+def follow(
+    thread: ThreadId,
+    new: Annotated[bool, typer.Option("--new", help="Show only what happens from now on.")] = False,
+    json: opt.JsonReport = False,
+    out: opt.Out = None,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Follow a run in whatever process, then print its report. Ctrl-C leaves the run alone."""
+    export.check_target(out)
+
+    async def follow_events(engine: Engine, thread: str) -> RunOutcome:
+        runs = await engine.threads.runs(thread)
+        if not runs:
+            raise NotFoundError(
+                f"nothing was asked on thread {thread} yet", help=f"Ask: openassay ask ... --thread {thread}"
+            )
+        with ProgressDisplay(runs[-1], enabled=not quiet) as progress:
+            after = (await find_last_event(engine, thread))[1] if new else 0
+            async for event in engine.follow(runs[-1].id, after=after):
+                progress.show(event)
+        return await engine.outcome(runs[-1].id)
+
+    outcome = run_on_thread(thread, follow_events)
+    if outcome.run.status in AT_WORK:
+        running = outcome.run.status is RunStatus.RUNNING
+        raise ThreadBusyError(
+            "no process works on this thread any more" if running else "this thread waits to be resumed",
+            help=f"Resume it with: openassay resume {outcome.run.thread}",
+        )
+    deliver_outcome(outcome, Output(out=out, json=json))
+
+
+@app.command()
+def stop(
+    thread: ThreadId,
+    drain: Annotated[bool, typer.Option("--drain", help="Let it end the step it is at.")] = False,
+) -> None:
+    """Stop a run, whatever process works on it. It can be resumed."""
+
+    async def stop_run(engine: Engine, thread: str) -> None:
+        resume = f"Resume it with: openassay resume {thread}"
+        run = await engine.stop(thread, drain=drain)
+        if run.status is RunStatus.CANCELLED:
+            return print_message(f"No process worked on it, and none will resume it by itself. {resume}")
+        clock = asyncio.get_running_loop().time
+        ends = clock() + (4 * STOP_SECONDS if drain else STOP_SECONDS)
+        while await engine.threads.get_stop_request(run.id):  # which is gone once it has stopped
+            if clock() > ends:
+                print_message("It was asked to stop" + (" after the step it is at." if drain else " and has not yet."))
+                print_message(f"Follow it with: openassay threads follow {thread}")
+                raise typer.Exit(1)
+            await asyncio.sleep(POLL_SECONDS)
+        run = await engine.threads.run(run.id)
+        if run.status in (RunStatus.CANCELLED, RunStatus.QUEUED):
+            return print_message(f"Stopped{' after the step it was at' if drain else ''}. {resume}")
+        return print_message(f"It had ended before: {run.status}.")
+
+    run_on_thread(thread, stop_run)
+
+
+@app.command()
+def mode(thread: ThreadId, mode: Annotated[ModeName, typer.Argument(help="auto goes ahead, plan asks first.")]) -> None:
+    """Change a thread's mode at once; turning to auto drops planning questions that are open."""
+
+    async def set_mode(engine: Engine, thread: str) -> RunOutcome | None:
+        planning = [review for review in await engine.reviews(thread) if review.kind == "planning"]
+        affected = await engine.set_mode(thread, Mode(mode))
+        print_message(f"Thread {thread} is in {mode} mode, {'at once' if affected else 'from the next question on'}.")
+        if not (affected and planning):
+            return None
+        # A run whose planning questions were dropped goes on in this process, so it is followed to its end.
+        run = await engine.threads.run(planning[0].run)
+        return await follow_and_ask(engine, run, ProgressDisplay(run), interactive=can_ask())
+
+    if (outcome := run_on_thread(thread, set_mode)) is not None:
+        deliver_outcome(outcome, Output())
+
+
+@app.command()
+def veto(
+    thread: ThreadId,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="S3, an address, or a host.")],
+    what_if: Annotated[bool, typer.Option("--what-if", help="Show what would change, and change nothing.")] = False,
+    json: Annotated[bool, json_option("the report, or what would change,")] = False,
+    out: opt.Out = None,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Take sources out of a report, and derive again only what rested on them."""
+    if not what_if:
+        output = Output(json=json, out=out, quiet=quiet)
+        return execute_run(load(), lambda engine, id: engine.veto(id, sources), output, thread)
+    found = run_on_thread(thread, lambda engine, id: engine.consequences(id, sources))
+    return print_found(found, format_consequences(found), json=json, indent=2)
+
+
+def format_consequences(found: Consequences) -> Iterator[str]:
+    lost, weaker = (f": {', '.join(claims)}" if claims else "" for claims in (found.lost, found.weaker))
+    yield f"Without {'; '.join(to_one_line(source.title) for source in found.sources)}:"
+    yield f"- {pluralize(len(found.lost), 'statement')} would go{lost}"
+    yield f"- {pluralize(len(found.weaker), 'statement')} would rest on fewer sources{weaker}"
+    yield f"- {pluralize(found.untouched, 'statement')} would stay as {'it is' if found.untouched == 1 else 'they are'}"
+    for question in found.unanswered:
+        yield f"- left without an answer: {to_one_line(question)}"
+
+
 for command in (
-    runs.follow,
-    runs.stop,
-    runs.mode,
-    runs.veto,
     branches.history,
     branches.fork,
     branches.replay,

@@ -145,19 +145,13 @@ _SOURCE_RECORDS = TypeAdapter(tuple[SourceRecord, ...])
 # people give it to each other by another way than the bundle.
 
 
-class Signer:
-    """Signs the digest of a manifest."""
-
-    def __init__(self, key: Ed25519PrivateKey) -> None:
-        self._key = key
-
-    def sign(self, digest: str) -> Signature:
-        """Return the signature of a digest."""
-        public = self._key.public_key().public_bytes_raw()
-        return Signature(key=public.hex(), value=self._key.sign(_PURPOSE + digest.encode()).hex())
+def sign_digest(digest: str, key: Ed25519PrivateKey) -> Signature:
+    """Return the signature of the digest of a manifest."""
+    public = key.public_key().public_bytes_raw()
+    return Signature(key=public.hex(), value=key.sign(_PURPOSE + digest.encode()).hex())
 
 
-def load_signer(folder: Path) -> Signer:
+def load_key(folder: Path) -> Ed25519PrivateKey:
     """Load the key of a data directory; it is made where there is none yet."""
     file = folder / KEY_FILE
     try:
@@ -171,7 +165,7 @@ def load_signer(folder: Path) -> Signer:
                 os.link(part, file)
             part.unlink()
         secret = bytes.fromhex(file.read_text("ascii").strip())
-        return Signer(Ed25519PrivateKey.from_private_bytes(secret))
+        return Ed25519PrivateKey.from_private_bytes(secret)
     except OSError as error:
         raise ConfigurationError(
             f"cannot use {file}: {error.strerror}", help="Check its permissions, or omit the signature: --unsigned."
@@ -226,7 +220,9 @@ def _group_digits(digits: str) -> str:
 # Making a bundle.
 
 
-def build_members(report: ReportData, documents: Iterable[Document], signer: Signer | None = None) -> dict[str, bytes]:
+def build_members(
+    report: ReportData, documents: Iterable[Document], key: Ed25519PrivateKey | None = None
+) -> dict[str, bytes]:
     """Build the members of a bundle by their names."""
     snapshots = {document.hash: document for document in documents}
     if absent := [name for name in list_document_hashes(report) if name not in snapshots]:
@@ -251,7 +247,7 @@ def build_members(report: ReportData, documents: Iterable[Document], signer: Sig
     members = {name: digest_content(content) for name, content in files.items()}
     bare = Manifest(openassay=version("openassay"), members=members, **extract_report_fields(report))
     digest = bare.compute_digest()
-    manifest = bare.model_copy(update={"digest": digest, "signature": signer.sign(digest) if signer else None})
+    manifest = bare.model_copy(update={"digest": digest, "signature": sign_digest(digest, key) if key else None})
     return files | {MANIFEST: to_canonical_json(manifest.plain())}
 
 
@@ -316,14 +312,12 @@ class ZipMember(NamedTuple):
 
     @property
     def header(self) -> bytes:
-        """Return what stands before the content."""
         name = self.name.encode("ascii")
         fixed = (_VERSION, 0, _STORED, 0, _DAY, self.crc, self.size, self.size, len(name), 0)
         return _LOCAL.pack(b"PK\x03\x04", *fixed) + name
 
     @property
     def entry(self) -> bytes:
-        """Return what stands in the directory."""
         name = self.name.encode("ascii")
         fixed = (_MADE_BY, _VERSION, 0, _STORED, 0, _DAY, self.crc, self.size, self.size, len(name), 0, 0, 0, 0, _MODE)
         return _ENTRY.pack(b"PK\x01\x02", *fixed, self.start - len(self.header)) + name
@@ -355,7 +349,6 @@ class BundleZip:
         self.members = {member.name: member for member in _read_members(file)}
 
     def read(self, name: str) -> bytes:
-        """Return the content of a member."""
         member = self.members[name]
         self._file.seek(member.start)
         return self._file.read(member.size)
@@ -497,7 +490,6 @@ class EvidenceBundle:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the members."""
         return list(self._zip.members)
 
     def check_layout(self) -> list[str]:
