@@ -156,7 +156,7 @@ def test_a_prompt_is_left_when_time_is_up(openassay: Command, goes_on: bool, cod
     )
     with openassay.typed("research", QUESTION, "--docs", "tiny") as terminal:
         terminal.expect("plan> ")
-        terminal.expect("Time is up: the run " + ("goes on" if goes_on else "ends with what there is"))
+        terminal.expect("Time is up: the run " + ("continues" if goes_on else "ends with what there is"))
         assert terminal.ends() == code
     (thread,) = openassay.threads()
     assert openassay.statuses(thread) == ["done"]

@@ -91,7 +91,7 @@ def test_what_is_said_of_depth_mode_documents_and_money_holds_from_then_on(opena
         say(terminal, "/docs tiny", "asked of tiny")
         say(terminal, "/depth deep", "quick|standard|comprehensive")
         say(terminal, "/depth standard", "depth standard")
-        say(terminal, "/budget much", "much is no amount")
+        say(terminal, "/budget much", "much is not an amount")
         say(terminal, "/budget 0.25", "$0.25 at most")
         say(terminal, "/mode plan", "asked first")
         say(terminal, "How high are the tides in the Bay of Fundy?", "(1 of ", "Custom", "> ")

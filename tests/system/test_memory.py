@@ -11,7 +11,7 @@ QUESTION = "What is happening with Apple?"
 @pytest.mark.slow
 def test_what_is_told_once_is_shown_edited_and_forgotten(openassay: Command) -> None:
     empty = openassay("memory").out
-    assert "Nothing is remembered of local yet" in empty
+    assert "Nothing is remembered about local yet" in empty
     assert 'openassay memory remember "We report in euros"' in empty
     assert openassay("memory", "set", "style", "Executive").out == "style: executive\n"
     assert (
@@ -38,7 +38,7 @@ def test_what_is_told_once_is_shown_edited_and_forgotten(openassay: Command) -> 
 def test_another_user_sees_nothing_of_it(openassay: Command) -> None:
     openassay("memory", "remember", "We report in euros")
     other = {"OPENASSAY_USER": "bob"}
-    assert "Nothing is remembered of bob" in openassay("memory", env=other).out
+    assert "Nothing is remembered about bob" in openassay("memory", env=other).out
     openassay("memory", "forget", "M1", env=other).refused(2, "no fact M1", "There are none")
 
 

@@ -161,7 +161,7 @@ def test_when_time_is_up_the_clock_decides(openassay: Command, auto: bool) -> No
     assert asked.due is not None
     time.sleep(max((asked.due - datetime.now(UTC)).total_seconds(), 0))
     listed = openassay("review")
-    assert f"overdue     {'goes on' if auto else 'ends'}" in listed.out
+    assert f"overdue     {'continues' if auto else 'ends'}" in listed.out
     assert QUESTION in listed.out, "what is being researched tells threads apart"
     assert "Overdue: openassay review timers --once settles them." in listed.err
     before = state(thread)
@@ -173,7 +173,7 @@ def test_when_time_is_up_the_clock_decides(openassay: Command, auto: bool) -> No
 
     assert settled.code == 0, settled.err
     went, came = settled.out.splitlines()
-    assert went == f"{thread}  nobody answered “Is this plan what you want?”: {'goes on' if auto else 'ends'}"
+    assert went == f"{thread}  nobody answered “Is this plan what you want?”: {'continues' if auto else 'ends'}"
     made = report(thread)
     assert (made.status == "complete") is auto
     assert came.startswith(f"{thread}  done: {made.status} report")
@@ -255,9 +255,9 @@ def test_planning_questions_are_answered_in_their_order(openassay: Command) -> N
     [first] = pending()
     assert (first.kind, first.due) == ("planning", None)
     assert "no limit" in openassay("review").out
-    hint = refuses(thread, "99", "'99' is no answer here")
+    hint = refuses(thread, "99", "'99' is not an answer here")
     assert hint.startswith("Choose 1 to ")
-    assert "Ctrl-D" not in hint + refuses(thread, "help", "'help' is no answer here")
+    assert "Ctrl-D" not in hint + refuses(thread, "help", "'help' is not an answer here")
     refuses(thread, "1", "wants an answer in words", comment="why")
     question = opened(thread)
 

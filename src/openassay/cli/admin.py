@@ -304,7 +304,7 @@ def limit(name: Name, usd: Dollars = None, requests: Requests = None) -> None:
 
 @people.command()
 def disable(name: Name) -> None:
-    """Shut a user out, whatever token they have; their threads stay."""
+    """Lock a user out, whatever token they have; their threads are kept."""
     _with_users(lambda users: users.change(name, disabled=True))
     print_message(f"{name} is disabled.")
 
@@ -352,7 +352,7 @@ def _parse_token_options(scopes: Sequence[str] | None, expires: str | None, labe
         raise UsageError(f"--expires cannot be {expires[:40]!r}", help="As 12h, 30d, 8w or 2027-01-31.") from error
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if moment <= now:
-        raise UsageError(f"{expires[:40]} is over", help="A token expires in the future.")
+        raise UsageError(f"{expires[:40]} is in the past", help="A token expires in the future.")
     return {"scopes": chosen, "expires": moment, "label": label}
 
 

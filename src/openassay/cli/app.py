@@ -23,7 +23,7 @@ COMMANDS = {
     "threads": ("threads:app", "List, show, follow, change, fork, export and delete threads."),
     "review": ("review:app", "List, show and answer what waits for a person."),
     "sources": ("sources:app", "List what can be searched; index folders, fetch pages."),
-    "memory": ("memory:app", "Show, change and forget what is remembered of you."),
+    "memory": ("memory:app", "Show, change and forget what is remembered about you."),
     "verify": ("evidence:verify", "Check a bundle of evidence again, or open it in a browser."),
     "serve": ("serve:serve", "Serve the web UI and the API until stopped."),
     "worker": ("serve:worker", "Work on queued runs until stopped."),

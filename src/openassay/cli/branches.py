@@ -83,7 +83,7 @@ def fork(
         str | None, typer.Option(metavar="FILE", help="Edits of the plan, or a whole one, as JSON; - is stdin.")
     ] = None,
     deliverable: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What you want to have, as in: a one-page briefing.")
+        str | None, typer.Option(metavar="TEXT", help="What you want to get, such as a one-page briefing.")
     ] = None,
     style: opt.Style = None,
     words: opt.Words = None,
@@ -92,7 +92,7 @@ def fork(
     web: opt.Web = False,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="SOURCE", help="Do without it: S3, an address, or a host; may be repeated."),
+        typer.Option(metavar="SOURCE", help="Leave it out: S3, an address, or a host; may be repeated."),
     ] = None,
     depth: opt.Depth = None,
     model: opt.Model = None,
@@ -102,7 +102,7 @@ def fork(
     json: opt.JsonReport = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Go on from a checkpoint with something changed, on a thread of its own.
+    """Continue from a checkpoint with something changed, on a thread of its own.
 
     Nothing paid for before is paid for again, and the thread itself stays as it is."""
     edits = read_edits(plan, _PLANS) if plan else None
@@ -144,7 +144,7 @@ def replay(
     json: opt.JsonReport = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Go on from a checkpoint once more, on a thread of its own, with nothing changed."""
+    """Continue from a checkpoint once more, on a thread of its own, with nothing changed."""
     _run_branch(thread, at, BranchChanges(), Output(json=json, out=out, quiet=quiet, yes=yes))
 
 

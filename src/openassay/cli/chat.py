@@ -196,7 +196,7 @@ class TerminalChat:
                 return False
             if name == "/help":
                 show_help(BESIDE)
-                print_message("help tells how to answer, Ctrl-D leaves the question open. An answer may begin with //.")
+                print_message("help explains how to answer, Ctrl-D leaves the question open. An answer may begin with //.")
             elif name.split()[0] in BESIDE or name.split()[0] not in MEANINGS:
                 self._at_question = True
                 try:
@@ -271,7 +271,7 @@ _ALL = (
     ChatCommand("/sources", "all of them"),
     ChatCommand(
         "/veto N",
-        "do without a source: what rests on it is derived again",
+        "leave out a source: what rests on it is derived again",
         "say which source",
         "As in: /veto 3. /sources lists them.",
     ),
@@ -295,11 +295,11 @@ _ALL = (
         "say what to remember",
         "As in: /remember we report in euros",
     ),
-    ChatCommand("/memory [set|edit|forget ...]", "what is remembered of you, and changing it"),
+    ChatCommand("/memory [set|edit|forget ...]", "what is remembered about you, and changing it"),
     ChatCommand("/resume", "resume a question that was stopped or is open"),
     ChatCommand("/new", "begin another conversation", help="Type /new, and then your question."),
     ChatCommand("/threads", "earlier conversations"),
-    ChatCommand("/open ID", "go on with one of them", "say which thread", "As in: /open 1a2b. /threads lists them."),
+    ChatCommand("/open ID", "continue one of them", "say which thread", "As in: /open 1a2b. /threads lists them."),
     ChatCommand("/exit", "end; so do exit, quit and Ctrl-D"),
 )
 COMMANDS = {command.usage.split()[0]: command for command in _ALL}
@@ -317,7 +317,7 @@ async def run_command(talk: TerminalChat, line: str) -> None:
         hint = f"Did you mean {near[0]}?" if near else "/help lists the commands."
         raise UsageError(f"there is no {to_one_line(typed)}", help=f"{hint} //... asks a question that begins with /.")
     if rest and command.usage == name:
-        raise UsageError(f"{name} stands alone, without “{to_one_line(rest)}”", help=command.help)
+        raise UsageError(f"{name} takes no words after it, such as “{to_one_line(rest)}”", help=command.help)
     if command.missing and not rest:
         raise UsageError(command.missing, help=command.help)
     match name:
@@ -347,7 +347,7 @@ async def run_command(talk: TerminalChat, line: str) -> None:
             await talk.resume(talk.require_thread())
         case "/new":
             talk.thread = None
-            print_message("A new conversation: nothing said before counts.")
+            print_message("A new conversation: it does not know what was said before.")
         case "/open":
             await talk.open_thread(await find_thread(talk.engine, rest))
         case "/veto":
@@ -383,7 +383,7 @@ async def _veto_sources(talk: TerminalChat, names: str) -> None:
 async def _show_last_plan(talk: TerminalChat) -> None:
     values = await talk.engine.state(talk.require_thread())
     if not values.get("plan"):
-        raise NotFoundError("the last question was not planned", help="It was called off, or has not got so far.")
+        raise NotFoundError("the last question was not planned", help="It was cancelled, or has not got that far.")
     plan = Plan.model_validate(values["plan"])
     console = open_console()
     console.print(Text(to_one_line(plan.goal), style="bold"))
@@ -451,7 +451,7 @@ def _parse_usd(amount: str) -> float:
     except ValueError:
         usd = -1.0
     if not 0 <= usd <= MOST_USD:
-        raise UsageError(f"{to_one_line(amount)} is no amount", help=f"As in: /budget 0.50, up to {MOST_USD:,}.")
+        raise UsageError(f"{to_one_line(amount)} is not an amount", help=f"As in: /budget 0.50, up to {MOST_USD:,}.")
     return usd
 
 
@@ -500,7 +500,7 @@ async def _handle_memory(talk: TerminalChat, line: str) -> None:
             rows += [(fact.id, fact.text) for fact in await memory.facts(user)]
             for name, text in rows:
                 typer.echo(f"{name:8}  {to_one_line(text)}")
-            nothing = "Nothing is remembered of you. As in: /remember we report in euros"
+            nothing = "Nothing is remembered about you. As in: /remember we report in euros"
             print_message(_MEMORY if rows else nothing, "dim")
         case ["set", key, value]:
             for changed in await set_preference(memory, user, key, value):

@@ -51,9 +51,9 @@ MAX_LISTED = 20  # claims, issues, hosts
 TIMEOUT_POLLS = 10  # half a second apart, until a timer's answer has been accepted
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MEANWHILE = {
-    "approve": "the run goes on as if it were approved",
+    "approve": "the run continues as if it were approved",
     "end": "the run ends with what there is",
-    "guess": "the run goes on with its best guess",
+    "guess": "the run continues with its best guess",
 }
 
 Aside = Callable[[str], Awaitable[bool]]  # handles a line that may be no answer, and says whether it did
@@ -77,7 +77,7 @@ class DialogueReply(NamedTuple):
 async def reject_commands(line: str) -> bool:
     if is_command(line):
         print_message(
-            "Commands with a slash belong to openassay chat. help tells how to answer; an answer may begin with //."
+            "Commands with a slash belong to openassay chat. help explains how to answer; an answer may begin with //."
         )
     return is_command(line)
 
@@ -239,7 +239,7 @@ class ChoiceDialogue:
         if ALL_OPTIONS in chosen:
             chosen = [option for option in self._options if option not in (ALL_OPTIONS, CUSTOM_OPTION)]
         elif len(chosen) > 1 and not self._several:
-            return DialogueReply(message="Only one of them fits here. Choose one, or write your own answer.")
+            return DialogueReply(message="Only one can be chosen here. Choose one, or write your own answer.")
         return DialogueReply("; ".join(chosen))
 
 
@@ -247,9 +247,9 @@ class ChoiceDialogue:
 
 _SYNONYMS = {"yes": "approve", "y": "approve", "ok": "approve", "no": "reject", "n": "reject", "?": "help"}
 _DECISIONS = {
-    "approve": "go on, with your changes if you made any",
+    "approve": "continue, with your changes if you made any",
     "reject [WHY]": "end here, with what there is",
-    "skip": "go on without deciding",
+    "skip": "continue without deciding",
 }
 _LOOKS = {"undo": "take the last change back", "show": "look again", "help": "these lines"}
 _OUTPUT_CHANGES = {
@@ -258,7 +258,7 @@ _OUTPUT_CHANGES = {
     "title TEXT": "another title",
 }
 _CHANGES: dict[str, dict[str, str]] = {
-    "approve_harvest": {"pages N": "fetch at most so many now", "without HOST": "read nothing from there, later too"},
+    "approve_harvest": {"pages N": "fetch at most N now", "without HOST": "read nothing from there, later too"},
     "approve_claims": {"drop C2 C5": "leave these statements out"},
     "approve_review": _OUTPUT_CHANGES,
     "approve_output": _OUTPUT_CHANGES,
@@ -415,7 +415,7 @@ _SHOWN_FIRST = "pages passages usd hosts draft critique issues claims disagreeme
 _CHANGE_NAMES = {
     "fixes": "to be written again",
     "drop": "left out",
-    "pages": "at most so many pages",
+    "pages": "pages at most",
     "without": "nothing from",
     "title": "title",
 }

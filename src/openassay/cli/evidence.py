@@ -158,13 +158,13 @@ def _check_signature(manifest: Manifest, signer: str | None) -> VerificationRow:
     signed = manifest.signature
     if signed is None:
         missing = ("nobody has signed it",) if signer else ()
-        return VerificationRow("signature", "FAILED" if signer else "note", 0, missing, "none: nobody vouches for it")
+        return VerificationRow("signature", "FAILED" if signer else "note", 0, missing, "none: nobody has signed it")
     who = compute_fingerprint(signed.key)
     if not is_valid_signature(signed, manifest.digest):
         return _make_row("signature", 1, [f"the signature of {who} is not under this digest"])
     if signer and who != signer:
         return _make_row("signature", 1, [f"{who} has signed it, and not {signer}"])
-    return VerificationRow("signature", "ok", 1, note=f"{who}{'' if signer else ', by their own word (see --key)'}")
+    return VerificationRow("signature", "ok", 1, note=f"{who}{'' if signer else ', unconfirmed (see --key)'}")
 
 
 def _check_report(bundle: EvidenceBundle) -> Iterator[VerificationRow]:
@@ -200,7 +200,7 @@ def _format_verification(path: Path, found: Verification) -> Iterator[str]:
             yield f"{'':8}and {len(row.problems) - MAX_PROBLEMS:,} more"
     yield ""
     if found.refused:
-        yield f"Refused: {path} is not what was made: {to_one_line(found.reason)}"
+        yield f"Refused: {path} is damaged or was altered: {to_one_line(found.reason)}"
         return
     if manifest := found.manifest:
         spend, made = manifest.spend, f"thread {manifest.thread}, run {manifest.run}, OpenAssay {manifest.openassay}"
@@ -212,7 +212,7 @@ def _format_verification(path: Path, found: Verification) -> Iterator[str]:
             ("digest", manifest.digest),
         ):
             yield f"{label:9} {to_one_line(text)}"
-    yield f"{path} holds."
+    yield f"{path} is intact."
 
 
 # -- making -------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def bundle(
             made = verify_bundle(Path(file.name))
             if made.refused:
                 raise EvidenceError(
-                    f"the report does not hold: {made.reason}",
+                    f"the report fails its own checks: {made.reason}",
                     help="See whether what is stored was altered: openassay admin check.",
                 )
     except OSError as error:
@@ -280,7 +280,7 @@ def _show_bundle(path: Path, found: Verification, *, port: int, browser: bool) -
     """Show a bundle that holds in the web UI of this machine."""
     if found.refused:
         raise EvidenceError(
-            f"{path} is not what was made: {to_one_line(found.reason)}",
+            f"{path} is damaged or was altered: {to_one_line(found.reason)}",
             help=f"See all of it with: openassay verify {path}",
         )
     if found.manifest is not None:

@@ -129,7 +129,7 @@ async def warn_of_damage(engine: Engine, thread: str) -> None:
     try:
         await engine.check(thread)
     except (IntegrityError, EvidenceError) as error:
-        print_message(f"Careful: {to_one_line(error.message)}")
+        print_message(f"Warning: {to_one_line(error.message)}")
 
 
 def check_target(path: Path | None) -> None:
@@ -146,7 +146,7 @@ def check_place(path: Path) -> None:
     if not folder.is_dir():
         raise PathError(f"the folder of {path} does not exist", help="Create it or choose another --out.")
     if not os.access(path if path.exists() else folder, os.W_OK):
-        raise PathError(f"{path} may not be written", help="Change its permissions or choose another --out.")
+        raise PathError(f"{path} is not writable", help="Change its permissions or choose another --out.")
 
 
 def deliver_report(report: Report, out: Path | None, *, as_json: bool) -> None:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from openassay.engine.memory import UserMemory
 
 T = TypeVar("T")
-app = group("Show, change and forget what is remembered of you across threads.")
+app = group("Show, change and forget what is remembered about you across threads.")
 Words = Annotated[str, typer.Argument(metavar="TEXT")]
 
 
 @app.callback()
 def memory(context: typer.Context, json: Annotated[bool, json_option("preferences and facts")] = False) -> None:
-    """Show what is remembered of you; or change it."""
+    """Show what is remembered about you; or change it."""
     if context.invoked_subcommand is not None:
         return None
     from openassay.engine.memory import FILE, format_preferences
@@ -44,7 +44,7 @@ def memory(context: typer.Context, json: Annotated[bool, json_option("preference
         return print_json(known)
     console = open_console()
     if preferences == Preferences() and not facts:
-        console.print(f"Nothing is remembered of {settings.user} yet. Try:")
+        console.print(f"Nothing is remembered about {settings.user} yet. Try:")
         examples = '  openassay memory set style executive\n  openassay memory remember "We report in euros"'
         return console.print(examples, style="dim")
     for heading, rows in (
@@ -60,7 +60,7 @@ def memory(context: typer.Context, json: Annotated[bool, json_option("preference
             console.print(Text(heading, style="bold"))
             console.print(grid)
     shared = settings.persistence.backend == "postgres"
-    where = f"Remembered of {settings.user} in {'the database' if shared else settings.data_dir / FILE}"
+    where = f"Remembered about {settings.user} in {'the database' if shared else settings.data_dir / FILE}"
     hint = "openassay memory forget NAME forgets one of them"
     return console.print(Text(f"\n{where}\n{hint}", style="dim"), soft_wrap=True)
 

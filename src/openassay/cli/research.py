@@ -337,7 +337,7 @@ def deliver_outcome(outcome: RunOutcome, output: Output) -> NoReturn:
         raise typer.Exit(STOPPED)
     if run.active:
         raise ThreadBusyError(
-            "the run goes on in another process", help=f"Follow it with: openassay threads follow {run.thread}"
+            "the run continues in another process", help=f"Follow it with: openassay threads follow {run.thread}"
         )
     if outcome.report is None:
         raise OpenAssayError(

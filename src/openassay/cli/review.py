@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MAX_EDIT_BYTES = 2_000_000  # of a file of edits; an answer may have a tenth of that
 RETRY_SECONDS = 10.0  # after which a database is asked again that could not say when something is due
-THEN = {"approve": "goes on", "end": "ends", "guess": "guesses"}
+THEN = {"approve": "continues", "end": "ends", "guess": "guesses"}
 _COLUMNS = "{:12}  {:16}  {:10}  {:9}  {:16}  {}"
 _OWN = frozenset({"breakpoint", "key", "id", "number", "of", "plan"})
 
@@ -259,7 +259,7 @@ def build_answer(question: OpenQuestion, words: str, edits: Any, comment: str, h
             return str(reply.answer or "")
         if not reply.message:
             raise AnswerError("“Custom” stands for an answer of your own", help="Give that answer itself.")
-        raise AnswerError(f"{words[:80]!r} is no answer here", help=str(reply.message))
+        raise AnswerError(f"{words[:80]!r} is not an answer here", help=str(reply.message))
     # Words behind a decision are the reason for it, as they are at a prompt.
     decision, _, reason = words.partition(" ")
     if decision.lower() not in [known.value for known in Decision]:

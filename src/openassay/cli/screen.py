@@ -112,7 +112,7 @@ def format_estimate(estimate: CostEstimate) -> str:
         else ""
     )
     if not estimate.calls:
-        return f"{estimate.model}: " + (f"thinking costs nothing; {searches}" if searches else "costs nothing")
+        return f"{estimate.model}: " + (f"the model costs nothing; {searches}" if searches else "costs nothing")
     about, most = f"about {format_dollars(estimate.usd)}", format_dollars(estimate.most_usd)
     if not estimate.usd:
         price = "costs nothing"
@@ -265,11 +265,11 @@ def make_usage_table(meanings: Mapping[str, str]) -> Table:
 # -- how a run goes, on stderr, from its events -------------------------------------------------------------
 
 _STAGES = {
-    "understand": "Understanding the question", "gate": "Weighing whether to ask first",
+    "understand": "Understanding the question", "gate": "Deciding whether to ask first",
     "clarify": "Asking", "question": "Asking", "plan": "Planning",
-    "dispatch": "Handing out sub-questions", "search": "Searching", "fuse": "Choosing what to read",
+    "dispatch": "Assigning sub-questions", "search": "Searching", "fuse": "Choosing what to read",
     "harvest": "Fetching pages", "select": "Choosing passages", "read": "Reading",
-    "consolidate": "Bringing findings together", "analyse": "Looking for gaps", "verify": "Checking every claim",
+    "consolidate": "Combining findings", "analyse": "Looking for gaps", "verify": "Checking every claim",
     "write": "Writing", "review": "Reviewing", "publish": "Publishing", "fallback": "Saving what there is",
     "approve_plan": "Asking", "approve_harvest": "Asking", "approve_claims": "Asking", "approve_review": "Asking",
     "approve_output": "Asking",

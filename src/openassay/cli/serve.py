@@ -61,7 +61,7 @@ def worker(
         int | None, typer.Option(metavar="N", help="How many runs to work on at a time.", min=1, max=200)
     ] = None,
     until_idle: Annotated[
-        bool, typer.Option("--until-idle", help="Stop as soon as nothing is queued and nothing is at work.")
+        bool, typer.Option("--until-idle", help="Stop as soon as nothing is queued or running.")
     ] = False,
 ) -> None:
     """Work on queued runs until stopped; what it was working on is resumed by other workers."""
