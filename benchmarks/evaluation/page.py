@@ -18,7 +18,7 @@ from benchmarks.evaluation.measure import (
     load_measures,
 )
 from openassay.errors import PathError, UsageError
-from openassay.export import write_atomically
+from openassay.export import open_atomically
 
 # Curves as pictures: SVG that is drawn here, readable on light and dark pages and without colour.
 
@@ -292,7 +292,8 @@ def write_record(out: Path, record: EvalRecord) -> None:
     for file, text in files.items():
         try:
             file.parent.mkdir(exist_ok=True)
-            write_atomically(file, text.encode())
+            with open_atomically(file) as opened:
+                opened.write(text.encode())
         except OSError as error:
             raise PathError(f"cannot write {file}: {error.strerror}", help="Choose another --out.") from error
 

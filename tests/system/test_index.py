@@ -207,7 +207,7 @@ def test_stopped_by_a_person_it_says_how_to_go_on(openassay: Command) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, told.decode()
-    assert "goes on from there" in told.decode()
+    assert "continues from there" in told.decode()
     assert b"Traceback" not in told
     before = files_in(openassay)
     (after,) = indexing(openassay, "many", "--json").json

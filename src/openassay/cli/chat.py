@@ -196,7 +196,9 @@ class TerminalChat:
                 return False
             if name == "/help":
                 show_help(BESIDE)
-                print_message("help explains how to answer, Ctrl-D leaves the question open. An answer may begin with //.")
+                print_message(
+                    "help explains how to answer, Ctrl-D leaves the question open. An answer may begin with //."
+                )
             elif name.split()[0] in BESIDE or name.split()[0] not in MEANINGS:
                 self._at_question = True
                 try:

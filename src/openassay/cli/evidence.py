@@ -24,7 +24,7 @@ from openassay.cli.options import RunId, ThreadId, json_option
 from openassay.cli.runtime import find_run, find_thread, handle_signals, run_on_thread
 from openassay.cli.screen import print_json, print_message, shorten, to_one_line, wrap_line
 from openassay.errors import EvidenceError, NotFoundError, PathError, ReadError, UsageError
-from openassay.export import make_write_error, open_atomically
+from openassay.export import open_atomically
 from openassay.export.evidence import (
     EvidenceBundle,
     Manifest,
@@ -254,18 +254,15 @@ def bundle(
         return out or Path(f"{thread}.openassay"), members
 
     target, members = run_on_thread(thread, collect)
-    try:
-        with open_atomically(target) as file:  # complete and checked, or not there at all
-            file.writelines(pack_members(members))
-            file.flush()
-            made = verify_bundle(Path(file.name))
-            if made.refused:
-                raise EvidenceError(
-                    f"the report fails its own checks: {made.reason}",
-                    help="See whether what is stored was altered: openassay admin check.",
-                )
-    except OSError as error:
-        raise make_write_error(target, error) from error
+    with open_atomically(target) as file:  # complete and checked, or not there at all
+        file.writelines(pack_members(members))
+        file.flush()
+        made = verify_bundle(Path(file.name))
+        if made.refused:
+            raise EvidenceError(
+                f"the report fails its own checks: {made.reason}",
+                help="See whether what is stored was altered: openassay admin check.",
+            )
     print_message(f"Bundle written to {target}")
     if made.manifest is not None:
         print_message(f"digest {made.manifest.digest}")

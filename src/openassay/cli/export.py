@@ -13,7 +13,7 @@ from openassay.cli.options import RunId, ThreadId, complete_format
 from openassay.cli.runtime import find_run, run_on_thread
 from openassay.cli.screen import print_json, print_message, show_report, to_one_line
 from openassay.errors import EvidenceError, IntegrityError, NotFoundError, PathError, ThreadBusyError, UsageError
-from openassay.export import FORMATS, ZIP, ExportFormat, get_file_format, get_format, to_file_stem, write_atomically
+from openassay.export import FORMATS, ZIP, ExportFormat, get_file_format, get_format, open_atomically, to_file_stem
 from openassay.models.event import RunStatus
 
 if TYPE_CHECKING:
@@ -163,11 +163,8 @@ def deliver_report(report: Report, out: Path | None, *, as_json: bool) -> None:
 def write_report(report: Report, format: ExportFormat, path: Path) -> None:
     """Write a report to a file, and say what the file cannot show."""
     content = format.write(report)
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        help = f"The report is kept: openassay threads show {report.provenance.thread}"
-        raise PathError(f"cannot write {path}: {error.strerror}", help=help) from error
+    with open_atomically(path, f"The report is kept: openassay threads show {report.provenance.thread}") as file:
+        file.write(content)
     for caveat in format.caveats(report):
         print_message(caveat)
     typer.echo(f"Report written to {path}", err=True)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,8 +12,7 @@ from pathlib import Path
 import typer
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
@@ -57,7 +56,9 @@ class LineEditor:
         self._session: PromptSession[str] = PromptSession(
             history=kept,
             auto_suggest=AutoSuggestFromHistory() if history else None,
-            completer=CommandCompleter(commands) if commands else None,
+            completer=WordCompleter([*commands], ignore_case=True, meta_dict=commands, sentence=True)
+            if commands
+            else None,
             complete_while_typing=Condition(lambda: self._session.default_buffer.text.startswith("/")),
             key_bindings=keys,
             reserve_space_for_menu=6,
@@ -83,19 +84,6 @@ class LineEditor:
             raise
         finally:
             loop.remove_signal_handler(signal.SIGTERM)
-
-
-class CommandCompleter(Completer):
-    """The words a line may begin with, each with what it does."""
-
-    def __init__(self, words: Mapping[str, str]) -> None:
-        self._words = words
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        typed = document.text_before_cursor
-        for word, meaning in self._words.items():
-            if typed and " " not in typed and word.startswith(typed.lower()):
-                yield Completion(word, start_position=-len(typed), display_meta=meaning)
 
 
 class _TolerantFileHistory(FileHistory):

@@ -144,22 +144,8 @@ def ask(
     detach: opt.Detach = False,
 ) -> None:
     """Ask for a short answer: research at depth quick."""
-    research(
-        question,
-        docs,
-        depth="quick",
-        source=source,
-        web=web,
-        model=model,
-        budget=budget,
-        thread=thread,
-        out=out,
-        json=json,
-        yes=yes,
-        ask=ask,
-        quiet=quiet,
-        detach=detach,
-    )
+    given = locals()
+    research(**given, depth="quick")
 
 
 def resume(

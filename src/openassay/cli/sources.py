@@ -165,16 +165,35 @@ def index(
     json: Annotated[bool, json_option("what was indexed, or is,")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Index folders ahead of time. It can be stopped at any moment, and goes on where it was."""
+    """Index folders ahead of time. It can be stopped at any moment, and continues where it was."""
     if status or not paths:
         return show_indexes(paths or [], as_json=json)
+    if forget:
+        return _forget_indexes([path.resolve() for path in paths])
+    done = index_folders(paths, jobs, vectors=vectors, quiet=quiet)
+    if not json:
+        for one in done:
+            _show_result(one)
+        return None
+    return print_json(
+        [
+            {
+                "root": str(one.folder.root),
+                **one.holdings._asdict(),
+                "new": one.indexed.new,
+                "removed": one.indexed.removed,
+                "seconds": round(one.seconds, 3),
+                "notices": list(one.indexed.notices),
+                "skipped": [{"path": path, "reason": reason} for path, reason in one.indexed.skipped],
+            }
+            for one in done
+        ]
+    )
+
+
+def index_folders(paths: Sequence[Path], jobs: int | None, *, vectors: bool, quiet: bool) -> list[IndexResult]:
     from openassay.engine.maintenance import open_folder_indexes, scan_folder
 
-    if forget:
-        roots = [path.resolve() for path in paths]
-        with open_folder_indexes(load()) as indexes:
-            indexes.forget(roots)
-        return print_message("\n".join(to_one_line(f"Forgotten: {root}") for root in roots))
     folders = [scan_folder(path) for path in paths]  # a wrong path is refused before an hour's work on the others
     done = []
     with open_folder_indexes(load()) as indexes:
@@ -189,26 +208,18 @@ def index(
                 for notice in done[-1].indexed.notices:
                     print_message(f"note: {notice}")
         except KeyboardInterrupt:
-            print_message("Stopped. What was indexed is kept; the same command goes on from there.")
+            print_message("Stopped. What was indexed is kept; the same command continues from there.")
             raise
-    if json:
-        return print_json(
-            [
-                {
-                    "root": str(one.folder.root),
-                    **one.holdings._asdict(),
-                    "new": one.indexed.new,
-                    "removed": one.indexed.removed,
-                    "seconds": round(one.seconds, 3),
-                    "notices": list(one.indexed.notices),
-                    "skipped": [{"path": path, "reason": reason} for path, reason in one.indexed.skipped],
-                }
-                for one in done
-            ]
-        )
-    for one in done:
-        _show_result(one)
-    return None
+    return done
+
+
+def _forget_indexes(roots: Sequence[Path]) -> None:
+    from openassay.engine.maintenance import open_folder_indexes
+
+    with open_folder_indexes(load()) as indexes:
+        indexes.forget(roots)
+    for root in roots:
+        print_message(to_one_line(f"Forgotten: {root}"))
 
 
 class _IndexMeter:

@@ -115,45 +115,37 @@ def to_file_stem(title: str) -> str:
     return " ".join(name.split())[:MAX_STEM].strip(" .-") or "report"
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is complete or not there at all. A device or a pipe is written to, never replaced."""
-    if path.exists() and not path.is_file():
-        path.write_bytes(content)
-        return
-    with open_atomically(path) as file:
-        file.write(content)
-
-
 @contextmanager
-def open_atomically(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside `path` that takes its place at the end, unless an error was raised. A link stays a link."""
-    path = path.resolve()
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".openassay-", suffix=".part")
-    os.close(handle)
+def open_atomically(path: Path, help: str = "Choose another file with --out.") -> Iterator[BinaryIO]:
+    """Open a file beside `path` that takes its place at the end, unless an error was raised.
+
+    A link stays a link; a device or a pipe is written to, never replaced. PathError where nothing can be written."""
     try:
-        with open(part, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)  # it can only be read by setting it
-        os.umask(umask)
-        Path(part).chmod(path.stat().st_mode if path.exists() else 0o666 & ~umask)
-        os.replace(part, path)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(part)
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+            return
+        target = path.resolve()
+        handle, part = tempfile.mkstemp(dir=target.parent, prefix=".openassay-", suffix=".part")
+        os.close(handle)
+        try:
+            with open(part, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            umask = os.umask(0)  # it can only be read by setting it
+            os.umask(umask)
+            Path(part).chmod(target.stat().st_mode if target.exists() else 0o666 & ~umask)
+            os.replace(part, target)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(part)
+    except OSError as error:
+        raise PathError(f"cannot write {path}: {error.strerror}", help=help) from error
 
 
 def write_zip(path: Path, files: Mapping[str, bytes]) -> None:
     """Write several files as one zip that is complete or not there at all."""
-    try:
-        with open_atomically(path) as file, ZipFile(file, "w", ZIP_DEFLATED) as bundle:
-            for name, content in files.items():
-                bundle.writestr(name, content)
-    except OSError as error:
-        raise make_write_error(path, error) from error
-
-
-def make_write_error(path: Path, error: OSError) -> PathError:
-    """Return the error for a file that cannot be written."""
-    return PathError(f"cannot write {path}: {error.strerror}", help="Choose another file with --out.")
+    with open_atomically(path) as file, ZipFile(file, "w", ZIP_DEFLATED) as bundle:
+        for name, content in files.items():
+            bundle.writestr(name, content)

@@ -340,40 +340,6 @@ def pack_members(contents: Mapping[str, bytes]) -> Iterator[bytes]:
     yield directory
 
 
-class BundleZip:
-    """An open zip. Nothing in it is trusted: EvidenceError says what is not as `pack_members` would write it."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._checksums: dict[str, tuple[str, int]] = {}
-        self.members = {member.name: member for member in _read_members(file)}
-
-    def read(self, name: str) -> bytes:
-        member = self.members[name]
-        self._file.seek(member.start)
-        return self._file.read(member.size)
-
-    def get_digest(self, name: str) -> MemberContent:
-        """Return the hash and the size of a member, without having all of it in memory."""
-        return MemberContent(sha256=self._compute_checksums(name)[0], size=self.members[name].size)
-
-    def is_corrupt(self, name: str) -> bool:
-        """Tell whether a member does not have the checksum that the zip itself gives for it."""
-        return self._compute_checksums(name)[1] != self.members[name].crc
-
-    def _compute_checksums(self, name: str) -> tuple[str, int]:
-        if name not in self._checksums:
-            member = self.members[name]
-            self._file.seek(member.start)
-            left, digest, crc = member.size, hashlib.sha256(), 0
-            while left and (chunk := self._file.read(min(left, _CHUNK))):
-                digest.update(chunk)
-                crc = zlib.crc32(chunk, crc)
-                left -= len(chunk)
-            self._checksums[name] = digest.hexdigest(), crc
-        return self._checksums[name]
-
-
 def _read_members(file: IO[bytes]) -> list[ZipMember]:
     """Return the members that the directory lists, if the file is laid out as it says and in no other way."""
     size = file.seek(0, 2)
@@ -466,16 +432,20 @@ def open_bundle(path: Path) -> Iterator["EvidenceBundle"]:
     """Open a bundle. PathError where there is no such file, EvidenceError where it is no bundle."""
     try:
         with path.open("rb") as file:
-            yield EvidenceBundle(BundleZip(file))
+            yield EvidenceBundle(file)
     except OSError as error:
         raise PathError(f"cannot read {path}: {error.strerror}", help="Name a bundle: FILE.openassay.") from error
 
 
 class EvidenceBundle:
-    """A bundle whose layout is in order. A check returns what is wrong, a line each."""
+    """A bundle whose layout is in order: EvidenceError says what is not as `pack_members` would write it.
 
-    def __init__(self, zip: BundleZip) -> None:
-        self._zip = zip
+    Nothing in it is trusted; a check returns what is wrong, a line each."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._members = {member.name: member for member in _read_members(file)}
+        self._checksums: dict[str, tuple[str, int]] = {}
         try:
             plain = self._read_json(MANIFEST)
             if isinstance(plain, dict) and plain.get("format") == FORMAT and plain.get("edition") != EDITION:
@@ -490,15 +460,29 @@ class EvidenceBundle:
 
     @property
     def names(self) -> list[str]:
-        return list(self._zip.members)
+        return list(self._members)
+
+    def _compute_checksums(self, name: str) -> tuple[str, int]:
+        """Return the SHA-256 and the CRC of a member, without having all of it in memory."""
+        if name not in self._checksums:
+            member = self._members[name]
+            self._file.seek(member.start)
+            left, digest, crc = member.size, hashlib.sha256(), 0
+            while left and (chunk := self._file.read(min(left, _CHUNK))):
+                digest.update(chunk)
+                crc = zlib.crc32(chunk, crc)
+                left -= len(chunk)
+            self._checksums[name] = digest.hexdigest(), crc
+        return self._checksums[name]
 
     def check_layout(self) -> list[str]:
         """Compare the members with those that the manifest lists."""
-        present, listed = set(self.names), {MANIFEST, *self.manifest.members}
+        present, listed = set(self._members), {MANIFEST, *self.manifest.members}
+        corrupt = [name for name, member in self._members.items() if self._compute_checksums(name)[1] != member.crc]
         return [
             *(f"{name} is missing" for name in sorted({*listed, *_MAX_SIZES} - present)),
             *(f"{name} is not in the manifest" for name in sorted(present - listed)),
-            *(f"{name}: the zip gives another checksum for it" for name in self.names if self._zip.is_corrupt(name)),
+            *(f"{name}: the zip gives another checksum for it" for name in corrupt),
         ]
 
     def check_hashes(self) -> list[str]:
@@ -507,11 +491,12 @@ class EvidenceBundle:
         changed = [
             name
             for name, content in listed.items()
-            if name in self._zip.members and self._zip.get_digest(name) != content
+            if name in self._members
+            and (content.sha256, content.size) != (self._compute_checksums(name)[0], self._members[name].size)
         ]
         sums = format_sums({name: content.sha256 for name, content in listed.items() if name != SUMS})
         problems = [f"{name} was changed: its SHA-256 is not the one in the manifest" for name in changed]
-        if SUMS not in self._zip.members or self._zip.read(SUMS) != sums:
+        if SUMS not in self._members or self._read_member(SUMS) != sums:
             problems.append(f"{SUMS} does not list what the manifest lists")
         return problems
 
@@ -532,7 +517,7 @@ class EvidenceBundle:
         """Read the text of a document. EvidenceError where there is none that has this hash."""
         name = f"snapshots/{document}.txt"
         content = self._read_member(name)
-        if self._zip.get_digest(name).sha256 != document:
+        if self._compute_checksums(name)[0] != document:
             raise EvidenceError(f"{name} is not the text that its name is the hash of", help=_ANOTHER_COPY)
         try:
             return content.decode()
@@ -558,7 +543,7 @@ class EvidenceBundle:
 
     def find_stale_copies(self, report: ReportData) -> list[str]:
         """Name the copies for people that this version would write in another way."""
-        return [name for name, content in render_copies(report).items() if self._zip.read(name) != content]
+        return [name for name, content in render_copies(report).items() if self._read_member(name) != content]
 
     def _read_json(self, name: str) -> object:
         """Read JSON in the one way it is written: what two programs could read differently is refused."""
@@ -573,9 +558,10 @@ class EvidenceBundle:
         return plain
 
     def _read_member(self, name: str) -> bytes:
-        if name not in self._zip.members:
+        if name not in self._members:
             raise EvidenceError(f"{name} is missing", help=_ANOTHER_COPY)
-        return self._zip.read(name)
+        self._file.seek(self._members[name].start)
+        return self._file.read(self._members[name].size)
 
 
 def _validate(name: str, plain: object, validate: Callable[[object], T]) -> T:
