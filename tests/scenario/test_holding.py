@@ -16,6 +16,7 @@ import typer
 
 from openassay.bootstrap import open_engine
 from openassay.cli import research
+from openassay.cli.runtime import run_with_engine
 from openassay.engine import validation
 from openassay.engine.engine import Engine
 from openassay.errors import IntegrityError, PathError, StorageError, ThreadBusyError, UsageError
@@ -501,7 +502,7 @@ def test_what_fails_is_told_by_the_code(
         docs.rmdir()
 
     with pytest.raises(typer.Exit) as code:
-        research.run_with_engine(research.resume_orphans)
+        run_with_engine(research.resume_orphans)
 
     assert code.value.exit_code == 1
     said = capsys.readouterr()
