@@ -240,7 +240,9 @@ class TerminalChat:
     async def close(self) -> None:
         if not self.thread:
             return
-        print_message(f"This conversation is thread {self.thread}. Go on with: openassay chat --thread {self.thread}")
+        print_message(
+            f"This conversation is thread {self.thread}. Continue with: openassay chat --thread {self.thread}"
+        )
         if questions := await self.engine.interrupts.open_questions(self.thread):
             print_message("\n".join(format_answer_help(self.thread, questions[0])))
             raise typer.Exit(OPEN)

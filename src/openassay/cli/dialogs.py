@@ -88,7 +88,7 @@ async def ask_question(engine: Engine, thread: str, question: OpenQuestion, asid
     from openassay.cli.line_editor import LineEditor
 
     async def is_open() -> bool:
-        return any(question.id == other.id for other in await engine.open_questions(thread))
+        return any(question.id == other.id for other in await engine.interrupts.open_questions(thread))
 
     console, editor, dialogue = open_console(stderr=True), LineEditor(), create_dialogue(question)
     place = f"({question.shown['number']} of {question.shown['of']}) " if question.kind == "planning" else ""
@@ -110,7 +110,7 @@ async def ask_question(engine: Engine, thread: str, question: OpenQuestion, asid
                 dialogue.show(console)
             if reply.answer is not None:
                 try:
-                    await engine.answer(thread, question.id, reply.answer)
+                    await engine.interrupts.answer(thread, question.id, reply.answer)
                 except AnswerError as error:
                     print_message(f"{error.message.rstrip('.')}. {error.help}")
                 else:
@@ -121,7 +121,7 @@ async def ask_question(engine: Engine, thread: str, question: OpenQuestion, asid
         print_message(f"Time is up: {MEANWHILE[question.on_timeout]}.")
         for _ in range(TIMEOUT_POLLS):
             await engine.interrupts.answer_overdue()
-            if not await prompt.is_open():
+            if not await is_open():
                 return
             await asyncio.sleep(0.5)
     except (EOFError, KeyboardInterrupt):
@@ -129,53 +129,10 @@ async def ask_question(engine: Engine, thread: str, question: OpenQuestion, asid
         raise
 
 
-class _QuestionPrompt:
-    def __init__(self, engine: Engine, thread: str, question: OpenQuestion, aside: Aside) -> None:
-        from openassay.cli.line_editor import LineEditor
-
-        self._engine, self._thread, self._question, self._aside = engine, thread, question, aside
-        self._console, self._editor, self._dialogue = open_console(stderr=True), LineEditor(), create_dialogue(question)
-
-    def introduce(self) -> None:
-        shown, due = self._question.shown, self._question.due
-        place = f"({shown['number']} of {shown['of']}) " if self._question.kind == "planning" else ""
-        self._console.print()
-        self._console.print(Text.assemble((place, "dim"), (to_one_line(self._question.question), "bold")))
-        self._dialogue.show(self._console)
-        if due is not None:
-            then = MEANWHILE[self._question.on_timeout]
-            self._console.print(Text(f"Answer {format_deadline(due)}, else {then}.", style="dim"))
-
-    async def process_line(self) -> bool:
-        """Read one line; return whether the question is answered, by it or by somebody else meanwhile."""
-        line = await self._editor.read_line(self._dialogue.before, until=self._question.due)
-        if await self._aside(line):
-            return not await self.is_open()
-        reply = self._dialogue.handle_line(unescape_line(line))
-        if reply.message:
-            self._console.print(reply.message, style="cyan")
-        if reply.again:
-            self._dialogue.show(self._console)
-        if reply.answer is None:
-            return False
-        try:
-            await self._engine.interrupts.answer(self._thread, self._question.id, reply.answer)
-        except AnswerError as error:
-            print_message(f"{error.message.rstrip('.')}. {error.help}")
-            if await self.is_open():
-                return False
-            self.warn_about_changes()
-        return True
-
-    def warn_about_changes(self) -> None:
-        if self._dialogue.unsent:
-            were = "was" if self._dialogue.unsent == 1 else "were"
-            print_message(f"{pluralize(self._dialogue.unsent, 'change')} of yours {were} not sent.")
-
-    async def is_open(self) -> bool:
-        return any(
-            self._question.id == other.id for other in await self._engine.interrupts.open_questions(self._thread)
-        )
+def _warn_of_unsent(dialogue: ChoiceDialogue | Approval) -> None:
+    if dialogue.unsent:
+        were = "was" if dialogue.unsent == 1 else "were"
+        print_message(f"{pluralize(dialogue.unsent, 'change')} of yours {were} not sent.")
 
 
 def create_dialogue(question: OpenQuestion) -> ChoiceDialogue | Approval:

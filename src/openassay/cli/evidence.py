@@ -236,7 +236,7 @@ def bundle(
     if out is not None and out.is_dir():
         raise PathError(f"{out} is a folder", help="Name a file in it for --out.")
     clean = build_redactor(settings)
-    signer = None if unsigned else load_signer(make_private_folder(settings.data_dir))
+    key = None if unsigned else load_key(make_private_folder(settings.data_dir))
 
     async def collect(engine: Engine, thread: str) -> tuple[Path, dict[str, bytes]]:
         report = await load_report(engine, thread, await find_run(engine, thread, run))

@@ -88,7 +88,7 @@ def remember_fact(text: Words) -> None:
 
 @app.command("edit")
 def edit_fact(id: Annotated[str, typer.Argument(metavar="ID", help="Of a fact, such as M2.")], text: Words) -> None:
-    """Put a fact in other words."""
+    """Reword a fact."""
     settings = _load_settings()
     fact = _with_memory(settings, lambda memory: memory.edit(settings.user, id, text))
     typer.echo(f"{fact.id}  {to_one_line(fact.text)}")

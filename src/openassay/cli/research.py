@@ -413,27 +413,11 @@ async def resume_orphans(engine: Engine) -> None:
     if stopped := await engine.overview(MAX_NAMED, RunStatus.CANCELLED):  # the person decides when those are resumed
         listed = ", ".join(thread.id for thread in stopped)
         print_message(f"Stopped by a person, and not resumed: {listed}. Resume with: openassay resume {stopped[0].id}")
-    return len(ends), ends.count(False) + len(engine.unrecoverable)
-
-
-@contextlib.contextmanager
-def _drain_on_signals(engine: Engine) -> Iterator[asyncio.Event]:
-    """Let every run end its step when this process is to end; a second Ctrl-C does not wait for that."""
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    tasks: set[asyncio.Task[None]] = set()
-
-    def stop(number: signal.Signals) -> None:
-        if stopping.is_set():
-            if number == signal.SIGINT:
-                os._exit(STOPPED)
-            return
-        print_message("Stopping after this step (Ctrl-C again to stop at once) ...")
-        stopping.set()
-        tasks.add(loop.create_task(engine.drain()))
-
-    with handle_signals(partial(stop, signal.SIGINT), partial(stop, signal.SIGTERM)):
-        yield stopping
+    failed = not all(ends) or engine.unrecoverable
+    if ends or not failed:
+        print_message(f"{pluralize(len(ends), 'run')} resumed." if ends else "There was nothing to resume.")
+    if failed:
+        raise typer.Exit(1)
 
 
 async def report_end(engine: Engine, run: Run, begun: str = "resumed") -> bool:

@@ -40,7 +40,6 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine, RunOutcome
-    from openassay.engine.state_view import StateView
     from openassay.engine.timings import Timings
     from openassay.export import Report
 
@@ -155,9 +154,12 @@ def state(
 ) -> None:
     """Show what a thread holds right now: plan, queries, results, evidence, draft, issues."""
     found = run_on_thread(thread, lambda engine, id: engine.view(id) if at is None else engine.history.view(id, at))
-    if json:
-        return print_json(found)
-    # In few lines; the rest is in the JSON.
+    lines = (f"{label:9}  {to_one_line(text)}".rstrip() for label, text in _summarize_state(found))
+    print_found(found, lines, json=json, indent=11)
+
+
+def _summarize_state(found: StateView) -> Iterator[tuple[str, str]]:
+    """Yield what there is in few lines, each with a label; the rest is in the JSON."""
     then = f", next: {', '.join(found.next)}" if found.next else ""
     yield "thread", f"{found.thread}, {found.status}{then}"
     yield "goal", found.user_inputs.goal
@@ -438,8 +440,8 @@ def mode(thread: ThreadId, mode: Annotated[ModeName, typer.Argument(help="auto g
     """Change a thread's mode at once; turning to auto drops planning questions that are open."""
 
     async def set_mode(engine: Engine, thread: str) -> RunOutcome | None:
-        planning = [review for review in await engine.reviews(thread) if review.kind == "planning"]
-        affected = await engine.set_mode(thread, Mode(mode))
+        planning = [review for review in await engine.interrupts.reviews(thread) if review.kind == "planning"]
+        affected = await engine.interrupts.set_mode(thread, Mode(mode))
         print_message(f"Thread {thread} is in {mode} mode, {'at once' if affected else 'from the next question on'}.")
         if not (affected and planning):
             return None
@@ -463,8 +465,8 @@ def veto(
     """Take sources out of a report, and derive again only what rested on them."""
     if not what_if:
         output = Output(json=json, out=out, quiet=quiet)
-        return execute_run(load(), lambda engine, id: engine.veto(id, sources), output, thread)
-    found = run_on_thread(thread, lambda engine, id: engine.consequences(id, sources))
+        return execute_run(load(), lambda engine, id: engine.vetoes.begin(id, sources), output, thread)
+    found = run_on_thread(thread, lambda engine, id: engine.vetoes.consequences(id, sources))
     return print_found(found, format_consequences(found), json=json, indent=2)
 
 

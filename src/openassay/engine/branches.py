@@ -14,7 +14,7 @@ from openassay.engine.history import ThreadHistory
 from openassay.engine.runner import Runner, new_id
 from openassay.engine.validation import HOST, validate_question
 from openassay.errors import AnswerError, NotFoundError, UsageError
-from openassay.export.report import Report
+from openassay.export import Report
 from openassay.llm.selection import is_private
 from openassay.models.event import RunStatus
 from openassay.models.plan import Mode, Plan, add_note, apply_edits, parse_edits, replace_plan
