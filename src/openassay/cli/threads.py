@@ -40,6 +40,7 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine, RunOutcome
+    from openassay.engine.state_view import StateView
     from openassay.engine.timings import Timings
     from openassay.export import Report
 
