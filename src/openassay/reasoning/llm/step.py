@@ -260,11 +260,14 @@ class TokenStream:
     async def _add_piece(self, piece: str) -> None:
         self._answer += piece
         self._unread += len(piece)
-        if self._unread >= BATCH_CHARACTERS or self._now() - self._sent_at >= BATCH_SECONDS:
-            await self._send(read_texts(self._answer))
+        is_due = self._now() - self._sent_at >= BATCH_SECONDS
+        if is_due or self._unread >= BATCH_CHARACTERS:
+            text, self._unread = read_texts(self._answer), 0
+            if is_due or len(text) - len(self._sent) >= BATCH_CHARACTERS:
+                await self._send(text)
 
     async def _send(self, text: str) -> None:
-        new, self._sent_at, self._unread = text[len(self._sent) :], self._now(), 0
+        new, self._sent_at = text[len(self._sent) :], self._now()
         if new:
             again = {"again": True} if self._again else {}
             self._sent, self._has_sent, self._again = text, True, False
