@@ -23,7 +23,7 @@ from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import (
 
 from openassay.context import current_run
 from openassay.models.event import Event, EventKind
-from openassay.models.thread import Run
+from openassay.models.thread import ResearchOptions, Run
 from openassay.settings import load
 from openassay.telemetry import logs, trace_id, traces
 from openassay.telemetry.traces import span_id
@@ -61,7 +61,7 @@ def told(stream: io.StringIO) -> list[dict[str, Any]]:
 def test_records_and_events_of_structlog_become_the_same_lines() -> None:
     out = io.StringIO()
     with logs.configure_logs(load(log_level="info"), out, worker="here-7"):
-        token = current_run.set(RUN.model_copy(update={"options": {"request": "5f0c9d1e"}}))
+        token = current_run.set(RUN.model_copy(update={"options": ResearchOptions(request="5f0c9d1e")}))
         logging.getLogger("procrastinate.worker").info("a job of %s", "theirs")
         structlog.get_logger("openassay.plugin").info("it said", hits=3, place=Path("x"))
         structlog.get_logger("openassay.plugin").debug("not this")
