@@ -360,7 +360,8 @@ def format_fixes(request: WriteRequest) -> str:
 def list_fixes(request: WriteRequest) -> list[str]:
     """Return what the reviewer asks of the next version, a line each."""
     issues = sort_issues(request)
-    return [f"{item.severity}, {item.location}: {item.description} {item.fix}".strip() for item in issues]
+    items = [f"{item.severity}, {item.location}: {item.description} {item.fix}".strip() for item in issues]
+    return items or list(request.fixes)
 
 
 def sort_issues(request: WriteRequest) -> list[Issue]:
