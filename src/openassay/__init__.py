@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 if TYPE_CHECKING:
-    from openassay.api import aresearch, research
     from openassay.client.clients import AsyncClient, Client
     from openassay.errors import OpenAssayError
     from openassay.export import Report
+    from openassay.python_api import aresearch, research
 
 __all__ = ["AsyncClient", "Client", "OpenAssayError", "Report", "aresearch", "research"]
 
@@ -24,8 +24,8 @@ _LAZY_IMPORTS = {
     "AsyncClient": "openassay.client",
     "Client": "openassay.client",
     "Report": "openassay.export",
-    "aresearch": "openassay.api",
-    "research": "openassay.api",
+    "aresearch": "openassay.python_api",
+    "research": "openassay.python_api",
 }
 
 

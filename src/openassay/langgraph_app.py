@@ -45,25 +45,25 @@ async def graph(config: RunnableConfig) -> AsyncIterator[Any]:
         yield bind_context(ContextFactory(resources))
 
 
-def bind_context(outfit: "ContextFactory") -> Any:
-    """The compiled graph, which takes a question and has what its steps need."""
+def bind_context(contexts: "ContextFactory") -> Any:
+    """Return the compiled graph, which takes a question and has what its steps need."""
     plain = build_graph()
-    kind = type("OpenAssay", (QuestionGraph, type(plain)), {"outfit": outfit})
+    kind = type("OpenAssay", (QuestionGraph, type(plain)), {"contexts": contexts})
     return kind(**{name: value for name, value in vars(plain).items() if name != "__orig_class__"})
 
 
 class QuestionGraph:
-    """What is mixed into the graph: its context is made here, since no tool can send one."""
+    """Mixed into the graph: makes its context, since no tool can send one."""
 
-    outfit: ClassVar["ContextFactory"]
+    contexts: ClassVar["ContextFactory"]
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, *, context: Any = None, **more: Any
     ) -> AsyncIterator[Any]:
         thread = str((config or {}).get("configurable", {}).get("thread_id", ""))
         held = {} if _is_question(input) else (await self.aget_state(config)).values  # type: ignore[attr-defined]
-        given, deps = await self.outfit.prepare(input, held, thread)
-        async for part in super().astream(given, config, context=deps, **more):  # type: ignore[misc]
+        given, made = await self.contexts.prepare(input, held, thread)
+        async for part in super().astream(given, config, context=made, **more):  # type: ignore[misc]
             yield part
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class ContextFactory:
         self._runner = resources.engine._runner  # it knows who thinks, and how passages are ranked
 
     async def prepare(self, given: Any, held: Mapping[str, Any], thread: str) -> tuple[Any, ResearchContext]:
-        """What the graph is given, and its context; one that goes on keeps what it was asked with."""
+        """Return the input of the graph and its context; one that goes on keeps what it was asked with."""
         if _is_question(given):
             settings = self._resources.engine.settings
             depth, source = given.get("depth") or settings.depth, given.get("source") or settings.source
@@ -96,25 +96,25 @@ class ContextFactory:
         return question_input(run, notices) if _is_question(given) else given, self._build_context(run, sources)
 
     def _build_context(self, run: Run, sources: Sequence[Source]) -> ResearchContext:
-        made = self._runner
-        reasoner, account = made.reasoners.open(run, ignore_event)
+        runner = self._runner
+        reasoner, account = runner.reasoners.open(run, ignore_event)
         return ResearchContext(
             run=run.id,
             thread=run.thread,
             options=run.options,
-            settings=made.settings,
+            settings=runner.settings,
             reasoner=reasoner,
             account=account,
             quote=None,
-            support=made.support,
+            support=runner.support,
             sources=sources,
-            documents=made.documents,
-            pages=made.pages,
-            notes=IdentityCompactor(made.notes, run.thread),
-            ranker=made.ranker,
-            memory=made.memory,
+            documents=runner.documents,
+            pages=runner.pages,
+            notes=IdentityCompactor(runner.notes, run.thread),
+            ranker=runner.ranker,
+            memory=runner.memory,
             started=run.started,
-            now=made.now,
+            now=runner.now,
             append=ignore_event,
             checkpoints=partial(give, ()),
             tally=partial(give, {}),

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy  # noqa: F401  # while a thread is still importing it, the serialiser refuses exceptions
 import pytest
 
-from openassay.api import aresearch
 from openassay.companies.register import open_companies
 from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.engine.engine import Engine, RunOutcome
@@ -24,6 +23,7 @@ from openassay.models.event import Event
 from openassay.models.evidence import Document
 from openassay.models.thread import ResearchOptions
 from openassay.protocols import Source
+from openassay.python_api import aresearch
 from openassay.search.demo import DemoSource
 from openassay.search.ranking import IndexRanker
 from openassay.search.registry import SourceContext

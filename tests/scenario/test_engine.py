@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from openassay.api import aresearch
 from openassay.bootstrap import open_engine
 from openassay.errors import PathError, StorageError, ThreadBusyError, UsageError
 from openassay.models.thread import ResearchOptions
+from openassay.python_api import aresearch
 from openassay.settings import load
 
 QUESTION = "How deep is Lake Tarsin in the north?"

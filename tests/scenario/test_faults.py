@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from openassay.api import research
 from openassay.bootstrap import open_engine
 from openassay.engine.engine import Engine
 from openassay.errors import NotFoundError, SourceError, StorageError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Depth
 from openassay.models.thread import ResearchOptions
+from openassay.python_api import research
 from openassay.reasoning.base import ReadRequest
 from openassay.search.demo import DemoSource
 from openassay.search.registry import SourceContext

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from openassay.api import research
 from openassay.bootstrap import open_engine
 from openassay.engine.engine import Engine, RunOutcome
 from openassay.errors import BudgetError, ConfigurationError, UsageError
@@ -19,6 +18,7 @@ from openassay.llm.prices import find_price
 from openassay.models.event import Event
 from openassay.models.spend import MICRO
 from openassay.models.thread import ResearchOptions
+from openassay.python_api import research
 from openassay.settings import load
 from tests.fakes.llm_api import ModelPrompt
 from tests.fakes.llm_faults import FAULTS

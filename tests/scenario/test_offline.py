@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from openassay.api import research
 from openassay.export import Report
+from openassay.python_api import research
 from tests.conftest import CalledOutError
 from tests.scenario.checking import check_report, stored_texts
 from tests.scenario.material import LAKE, QUESTION
