@@ -381,7 +381,7 @@ def open_companies() -> CompanyRegister:
 
 
 class LazyCompanyRegister:
-    """A ports.Companies that reads the list when somebody is looked up: 0.3 s that most commands can do without."""
+    """A CompanyResolver that reads the list when somebody is looked up: 0.3 s that most commands can do without."""
 
     def resolve(self, name: str) -> Company | None:
         return open_companies().resolve(name)

@@ -55,7 +55,7 @@ class BranchChanges(Record):
 
     question: str | None = None
     plan: dict[str, object] | None = None  # a whole one
-    edits: tuple[dict[str, object], ...] = ()  # of the plan, as in model.edit
+    edits: tuple[dict[str, object], ...] = ()  # of the plan, as parse_edits reads them
     deliverable: str | None = Field(default=None, min_length=1, max_length=LONGEST_DELIVERABLE)
     style: Style | None = None
     words: int | None = Field(default=None, ge=FEWEST_WORDS, le=MOST_WORDS)
