@@ -287,7 +287,7 @@ def _show_bundle(path: Path, found: Verification, *, port: int, browser: bool) -
     report, documents = read_bundle(path)
 
     async def serve() -> None:
-        from openassay.server.bundle_viewer import open_viewer
+        from openassay.server.app import open_viewer
 
         stopping = asyncio.Event()
         with handle_signals(stopping.set, stopping.set):

@@ -5,7 +5,7 @@
         report = openassay.research("How did net sales change over 2023?")
         print(report.markdown)
 
-`AsyncClient` has the same methods, to be awaited. Each request is described once, in calls.py.
+`AsyncClient` has the same methods, to be awaited. Each request is described once, in ApiMethods.
 """
 
 from openassay.client.calls import ApiError, Interrupt, StartResult, StreamEvent

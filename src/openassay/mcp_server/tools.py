@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Any, Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Annotated, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -275,7 +275,8 @@ class Tools:
     def __init__(self, host: ToolHost) -> None:
         self._host = host
         self._engine = host.resources.engine
-        self._checks = VerificationQueue()
+        self._slots = asyncio.Semaphore(MAX_CHECKS)
+        self._checks = Counter[str]()  # by person
 
     def redact(self, result: R) -> R:
         """Redact a result, except for the text of a document."""
@@ -307,7 +308,9 @@ class Tools:
         model: Annotated[
             str | None, Field(description="The model to use, as anthropic:NAME; embedded: no model.")
         ] = None,
-        budget: Annotated[float | None, Field(description="The most it may cost, in USD.", ge=0, le=MOST_USD)] = None,
+        budget: Annotated[
+            float | None, Field(description="The most it may cost, in USD.", ge=0, le=MOST_USD, allow_inf_nan=False)
+        ] = None,
         wait_seconds: Annotated[
             float | None,
             Field(description="Wait no longer; the run continues, and `threads` has the answer.", gt=0, le=86_400),
@@ -321,19 +324,16 @@ class Tools:
         if thread is not None:
             await get_own_thread(self._host, caller, thread)
         settings = self._engine.settings
-        try:
-            options = ResearchOptions(
-                depth=depth or settings.depth,
-                mode=Mode.AUTO,
-                user=caller.user,
-                source=settings.source,
-                docs=await self._host.resolve_documents(caller, documents or ()),
-                web=web,
-                model=model,
-                usd=budget,
-            )
-        except ValidationError as error:
-            raise UsageError("budget or model is not valid", help="A budget is 0 to 10,000, a model a name.") from error
+        options = ResearchOptions(
+            depth=depth or settings.depth,
+            mode=Mode.AUTO,
+            user=caller.user,
+            source=settings.source,
+            docs=await self._host.resolve_documents(caller, documents or ()),
+            web=web,
+            model=model,
+            usd=budget,
+        )
         run, steps = await self._host.ask(caller, question, options, thread), 0
         try:
             async with asyncio.timeout(wait_seconds):
@@ -368,18 +368,14 @@ class Tools:
             raise QuestionError("there is nothing to search for", help="Give a few words.")
         options = ResearchOptions(source=self._engine.settings.source, user=caller.user)
         sources, selection_notices = await asyncio.to_thread(self._host.resources.sources, options)
-        paid = [
-            source
-            for source in sources
-            if not caller.is_local and isinstance(source, RemoteSource) and source.terms.usd
-        ]
-        answers = await asyncio.gather(
-            *(_query_source(source, words, limit) for source in sources if source not in paid)
-        )
-        notices = [*selection_notices.values(), *(answer.notice for answer in answers if answer.notice)]
+        remote = [] if caller.is_local else [source for source in sources if isinstance(source, RemoteSource)]
+        paid = [source for source in remote if source.terms.usd]
+        free = [source for source in sources if source not in paid]
+        answers = await asyncio.gather(*(_query_source(source, words, limit) for source in free))
+        notices = [*selection_notices.values(), *(notice for _, notice in answers if notice)]
         notices += [f"{source.name} was not searched: it charges, and only `research` may spend." for source in paid]
-        hits = fuse([answer.hits for answer in answers])[:limit]
-        if not hits and answers and all(answer.notice for answer in answers):
+        hits = fuse([found for found, _ in answers])[:limit]
+        if not hits and answers and all(notice for _, notice in answers):
             raise SourceError("no source could be searched", help=" ".join(notices))
         results = []
         for hit in hits:
@@ -419,13 +415,8 @@ class Tools:
             message = "nothing with this id was returned to you"
             raise NotFoundError(message, help="Call `search` first, and use its ids.")
         fields = {"hash", "host", "kind", "author", "published", "fetched"}
-        return FetchResult(
-            id=id,
-            title=document.title,
-            text=document.text,
-            url=document.url,
-            metadata=document.model_dump(mode="json", include=fields),
-        )
+        shown = document.model_dump(include={"title", "text", "url"})
+        return FetchResult(id=id, **shown, metadata=document.model_dump(mode="json", include=fields))
 
     @handle_errors
     async def verify(
@@ -440,7 +431,7 @@ class Tools:
         """Check a statement against what a thread has read, or against passages: supported, partly, contradicted or
         not_found, with the quotes and every figure, date, name or negation that disagrees. Costs nothing."""
         caller = self._identify(call, Scope.READ)
-        async with self._checks.acquire_slot(caller):
+        async with self._acquire_check(caller):
             text = " ".join(clean_text(statement).split())
             if not text or len(text) > MAX_STATEMENT:
                 raise QuestionError(f"a statement has 1 to {MAX_STATEMENT} characters", help="Give one sentence.")
@@ -459,12 +450,9 @@ class Tools:
             judged = await judge_statement(self._host.resources, text, documents)
         evidence = [
             StatementEvidence(
-                quote=span.quote,
+                **span.model_dump(include={"quote", "document", "start", "end"}),
                 source=documents[span.document].title,
                 url=documents[span.document].url,
-                document=span.document,
-                start=span.start,
-                end=span.end,
                 support=support,
                 disagreements=disagreements,
             )
@@ -478,6 +466,20 @@ class Tools:
             evidence=evidence,
             notices=[note] if skipped else [],
         )
+
+    @asynccontextmanager
+    async def _acquire_check(self, caller: ToolCaller) -> AsyncIterator[None]:
+        """Wait for a turn: checking takes all of a core, so few statements are checked at once."""
+        if self._checks[caller.user] >= MAX_CHECKS_PER_USER:
+            message = f"{MAX_CHECKS_PER_USER} statements of yours are being verified"
+            raise UsageError(message, help="Wait for one of them.")
+        self._checks[caller.user] += 1
+        try:
+            async with self._slots:
+                yield
+        finally:
+            self._checks[caller.user] -= 1
+            self._checks += Counter()  # forgets people who have none
 
     async def _load_documents(self, caller: ToolCaller, thread: str, documents: dict[str, Document]) -> int:
         """Add what the thread's report rests on, or else all it has read; return how many did not fit."""
@@ -510,13 +512,11 @@ class Tools:
         """What was researched before, the latest first; with a thread: its status, report and open questions."""
         caller = self._identify(call, Scope.READ)
         if thread is None:
-            found = await self._engine.overview(limit, owner=caller.user)
-            return ThreadsResult(
-                threads=[
-                    ThreadEntry(thread=one.id, updated=one.updated.isoformat(), **one.model_dump(include=_ENTRY_FIELDS))
-                    for one in found
-                ]
-            )
+            entries = [
+                ThreadEntry(thread=one.id, updated=one.updated.isoformat(), **one.model_dump(include=_ENTRY_FIELDS))
+                for one in await self._engine.overview(limit, owner=caller.user)
+            ]
+            return ThreadsResult(threads=entries)
         known = await get_own_thread(self._host, caller, thread)
         last = next(iter((await self._engine.threads.runs(thread))[-1:]), None)
         report = None
@@ -538,8 +538,7 @@ class Tools:
             ],
             report=report,
         )
-        entry = ThreadEntry(**detail.model_dump(include=set(ThreadEntry.model_fields)))
-        return ThreadsResult(threads=[entry], thread=detail)
+        return ThreadsResult(threads=[detail], thread=detail)
 
     async def report(self, id: str, call: ToolContext) -> str:
         """The latest finished report of a thread, in Markdown."""
@@ -550,28 +549,6 @@ class Tools:
             raise ResourceNotFoundError(self.describe_error(error)) from error
         except OpenAssayError as error:
             raise ResourceError(self.describe_error(error)) from error
-
-
-class VerificationQueue:
-    """Checking takes all of a core, so few statements are checked at once; the others wait for their turn."""
-
-    def __init__(self) -> None:
-        self._slots = asyncio.Semaphore(MAX_CHECKS)
-        self._counts = Counter[str]()
-
-    @asynccontextmanager
-    async def acquire_slot(self, caller: ToolCaller) -> AsyncIterator[None]:
-        if self._counts[caller.user] >= MAX_CHECKS_PER_USER:
-            raise UsageError(
-                f"{MAX_CHECKS_PER_USER} statements of yours are being verified", help="Wait for one of them."
-            )
-        self._counts[caller.user] += 1
-        try:
-            async with self._slots:
-                yield
-        finally:
-            self._counts[caller.user] -= 1
-            self._counts += Counter()  # forgets people who have none
 
 
 def _describe_event(event: Event) -> str:
@@ -604,10 +581,7 @@ def to_answer(report: Report) -> ResearchAnswer:
             quotes.setdefault(span.source, {})[span.quote] = None
     sources = [
         AnswerSource(
-            id=card.id,
-            title=card.title,
-            url=card.url,
-            published=card.published,
+            **card.model_dump(include={"id", "title", "url", "published"}),
             quotes=list(quotes.get(card.id, ()))[:MAX_QUOTES],
         )
         for card in report.sources
@@ -625,18 +599,14 @@ def to_answer(report: Report) -> ResearchAnswer:
     )
 
 
-class _SourceAnswer(NamedTuple):
-    hits: list[Hit]
-    notice: str = ""
-
-
-async def _query_source(source: Source, query: str, limit: int) -> _SourceAnswer:
+async def _query_source(source: Source, query: str, limit: int) -> tuple[list[Hit], str]:
+    """Return what a source has found, or why it could not be searched."""
     try:
-        return _SourceAnswer(await source.search(SearchRequest(query=query).query, limit=limit))
+        return await source.search(SearchRequest(query=query).query, limit=limit), ""
     except OpenAssayError as error:
-        return _SourceAnswer([], f"{error.message}. {error.help}".strip())
+        return [], f"{error.message}. {error.help}".strip()
     except Exception as error:  # noqa: BLE001  # a plugin may raise anything, and must not take the others with it
-        return _SourceAnswer([], f"{source.name} failed: {type(error).__name__}")
+        return [], f"{source.name} failed: {type(error).__name__}"
 
 
 def _cache_key(caller: ToolCaller, id: str) -> str:

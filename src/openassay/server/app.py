@@ -1,41 +1,45 @@
-"""The application with all its routes, and the server that runs it."""
+"""The application with all its routes, the server that runs it, and a viewer of one report."""
 
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import uvicorn
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, FastAPI, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openassay.bootstrap import open_server_resources
+from openassay.engine.bundle import store_report
 from openassay.errors import ConfigurationError, OpenAssayError
-from openassay.server import mcp, middleware, problems
-from openassay.server.middleware import RequestIdMiddleware
+from openassay.models.evidence import Document
+from openassay.models.report import ReportData
+from openassay.models.user import Scope as Permission
+from openassay.server import mcp, middleware, responses
+from openassay.server.auth import authenticate
+from openassay.server.middleware import ObservationMiddleware, RequestIdMiddleware
+from openassay.server.responses import ForbiddenError
 from openassay.server.routes import (
     account,
     artifacts,
-    choices,
     completions,
     documents,
-    exports,
+    reports,
     reviews,
-    sources,
     stream,
     system,
     threads,
 )
-from openassay.server.service import Service
+from openassay.server.service import Principal, Service
 from openassay.server.webhooks import WebhookSender
-from openassay.settings import ServerSettings, Settings
+from openassay.settings import ServerSettings, Settings, load
+from openassay.telemetry.endpoint import attach_metrics
 from openassay.worker.queue import check_fleet, prepare_tables
 
 _log = logging.getLogger("openassay")
@@ -45,46 +49,48 @@ ROUTERS = (
     system.figures_router,
     account.account_router,
     threads.threads_router,
-    threads.state_router,
+    reports.state_router,
     stream.router,
     threads.history_router,
     reviews.router,
-    sources.router,
+    reports.sources_router,
     artifacts.router,
-    exports.router,
+    reports.exports_router,
     documents.router,
     account.memory_router,
     account.shares_router,
     account.webhooks_router,
     completions.router,
-    choices.router,
+    system.choices_router,
     system.graph_router,
     system.ui_router,
 )
 
 
-def name_operation(route: APIRoute) -> str:
-    """Return the operation id of a route: the name of its function."""
-    return route.name
-
-
 def create_app(service: Service) -> FastAPI:
+    app = _assemble(service, ROUTERS, openapi_url="/openapi.json")
+    mcp.mount(app, service)
+    middleware.install_guard(app, service.settings.server)
+    app.state.metrics = attach_metrics(service.engine, service.resources.rows.database)
+    app.add_middleware(ObservationMiddleware, metrics=app.state.metrics, traces=service.resources.traces)
+    app.add_middleware(RequestIdMiddleware)
+    return app
+
+
+def _assemble(service: Service, routers: Iterable[APIRouter], openapi_url: str | None) -> FastAPI:
     app = FastAPI(
         title="OpenAssay",
         version=version("openassay"),
         summary="Deep research whose every sentence opens the passage that supports it.",
-        generate_unique_id_function=name_operation,
+        generate_unique_id_function=lambda route: route.name,
+        openapi_url=openapi_url,
         docs_url=None,  # these pages would run scripts of other hosts beside people's tokens
         redoc_url=None,
     )
     app.state.service = service
-    problems.install(app)
-    for router in ROUTERS:
+    responses.install(app)
+    for router in routers:
         app.include_router(router)
-    mcp.mount(app, service)
-    middleware.install_guard(app, service.settings.server)
-    middleware.install_observation(app, service)
-    app.add_middleware(RequestIdMiddleware)
     return app
 
 
@@ -196,13 +202,78 @@ def _require_local(listener: socket.socket, settings: ServerSettings) -> None:
     address = listener.getsockname()[0].partition("%")[0]
     public = [urlsplit(settings.public_url).hostname or ""] if settings.public_url else []
     for host in [address, *public, *settings.allow_hosts]:
-        name = host.lower().strip("[]")
-        is_local = name == "localhost" or name.endswith(".localhost")
-        with contextlib.suppress(ValueError):  # it is no address
-            is_local = is_local or ipaddress.ip_address(name).is_loopback
-        if not is_local:
+        if not middleware.is_local(host.lower().strip("[]")):
             raise ConfigurationError(
                 "nobody has a token, so only this machine may reach the server",
                 help="Add a user: openassay admin users add NAME. Or listen on 127.0.0.1, without public_url and "
                 "allow_hosts.",
             )
+
+
+# A read-only viewer of one report: the web UI on a storage that lasts as long as the server does. The report is stored
+# as a finished thread, so that every pane shows what it would for a thread of one's own. Nothing but GET is answered,
+# and nobody has a scope to change anything. It listens on this machine alone.
+
+HOST = "127.0.0.1"
+READER = "reader"
+LEFT_OUT = (
+    account.memory_router,
+    account.shares_router,
+    account.webhooks_router,
+    completions.router,
+    system.figures_router,
+)
+
+
+def viewer_settings(port: int) -> Settings:
+    """Return settings with which nothing is stored and nothing outside this machine is contacted."""
+    return load(
+        user=READER,
+        offline=True,
+        persistence={"backend": "memory", "ttl_hours": None},
+        cache={"backend": "memory"},
+        fleet={"signals": "process"},
+        telemetry={"traces": "off"},
+        harvest={"browser": "off"},
+        server={
+            "host": HOST,
+            "port": port,
+            "public_url": None,
+            "allow_hosts": (),
+            "allow_origins": (),
+            "runs": "here",
+            "requests_per_minute": 100_000,
+        },
+    )
+
+
+@asynccontextmanager
+async def open_viewer(report: ReportData, texts: Sequence[Document], port: int = 0) -> AsyncIterator[str]:
+    """Serve a report, and give its address."""
+    with bind_socket(HOST, port) as listener:
+        async with open_server_resources(viewer_settings(port)) as resources:
+            thread = await store_report(resources, report, texts, READER)
+            service = Service(resources=resources, open_to_all=True)
+            routers = [router for router in ROUTERS if router not in LEFT_OUT]
+            app = _assemble(service, routers, openapi_url=None)
+            app.dependency_overrides[authenticate] = get_reader
+            app.add_middleware(ReadOnlyMiddleware)
+            middleware.install_guard(app, service.settings.server)
+            app.add_middleware(RequestIdMiddleware)
+            async with serve_app(app, service, listener):
+                yield f"http://{HOST}:{listener.getsockname()[1]}/t/{thread}"
+
+
+async def get_reader(request: Request) -> Principal:
+    request.state.user = READER
+    return Principal(user=READER, scopes=frozenset({Permission.READ}))
+
+
+class ReadOnlyMiddleware:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in ("GET", "HEAD"):
+            raise ForbiddenError("this page shows a bundle, and nothing in it can be changed", help="Read it.")
+        await self._app(scope, receive, send)

@@ -18,11 +18,10 @@ from fastapi import Depends, Path, Query, Request, Security
 from fastapi.security import HTTPBearer
 
 from openassay.errors import NotFoundError
-from openassay.models.base import Record
 from openassay.models.thread import Thread, is_id
 from openassay.models.user import Scope
-from openassay.server.problems import ForbiddenError, UnknownCallerError
-from openassay.server.service import Service, ServiceDep
+from openassay.server.responses import ForbiddenError, UnknownCallerError
+from openassay.server.service import Principal, Service, ServiceDep
 from openassay.storage.threads import no_thread
 from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX
 
@@ -31,22 +30,6 @@ BEARER = HTTPBearer(
     scheme_name="token",
     description="What `openassay admin users add` printed; not needed on one's own machine.",
 )
-
-
-class Principal(Record):
-    """A caller. One with a link has no name and no scopes, and may only read the thread `share`."""
-
-    user: str = ""
-    scopes: frozenset[Scope] = frozenset()
-    token: str | None = None  # its id, or that of the link; None where no authentication is needed
-    share: str | None = None
-    requests_per_minute: int | None = None
-    usd: float | None = None
-
-    @property
-    def name(self) -> str:
-        """The name that limits are counted under: of a person, or of a link."""
-        return self.user or f"link:{self.share}"
 
 
 async def authenticate(

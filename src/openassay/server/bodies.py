@@ -24,10 +24,16 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 class Body(BaseModel):
-    """The base of all bodies that are the API's own; a report, an event or a state has its own schema."""
+    """The base of all bodies that are the API's own, made from records of the same attributes where there are any; a
+    report, an event or a state has its own schema."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, serialize_by_alias=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        serialize_by_alias=True,
+        from_attributes=True,
     )
 
 
@@ -46,21 +52,18 @@ def require_readable(text: str) -> str:
 
 def require_shallow(value: Any) -> Any:
     """Refuse data that could not be stored: nested too deeply, or with unreadable text in it."""
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"this is nested more than {MAX_DEPTH} levels deep")
-        below: list[Any] = []
-        for one in level:
-            if isinstance(one, str):
-                require_readable(one)
-            elif isinstance(one, dict):
-                below += [*one, *one.values()]
-            elif isinstance(one, list):
-                below += one
-        level = below
+    _check_level(value, 1)
     return value
+
+
+def _check_level(value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"this is nested more than {MAX_DEPTH} levels deep")
+    if isinstance(value, str):
+        require_readable(value)
+    elif isinstance(value, dict | list):
+        for item in [*value, *value.values()] if isinstance(value, dict) else value:
+            _check_level(item, depth + 1)
 
 
 ReadableText = Annotated[str, AfterValidator(require_readable)]  # no control codes, no half characters
@@ -92,9 +95,9 @@ COMMON_STATUSES = (400, 401, 403, 413, 422, 429)
 PROBLEM_CONTENT: Mapping[str, Any] = {PROBLEM: {"schema": {"$ref": f"#/components/schemas/{ProblemDetails.__name__}"}}}
 
 
-def created_links(*operations: str, **parameters: str) -> Responses:
+def created_links(**operations: dict[str, str]) -> Responses:
     """Return the `responses=` of a route that creates something: the operations on it, and their parameters."""
-    return {201: {"links": {name: {"operationId": name, "parameters": parameters} for name in operations}}}
+    return {201: {"links": {name: {"operationId": name, "parameters": given} for name, given in operations.items()}}}
 
 
 def refusals(*statuses: int) -> Responses:

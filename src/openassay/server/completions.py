@@ -1,55 +1,26 @@
-"""Chat completions in OpenAI's form: a conversation becomes a question, and a run its answer, whole or streamed.
+"""What chat front ends send and show: a conversation becomes a question, events become lines of progress, and tasks
+such as a title for the chat are answered without research."""
 
-A client that disconnects stops its run, since nobody would see what it costs; not if another client follows it, nor
-when it is the server that stops.
-"""
-
-import asyncio
 import json
-import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fastapi import Request
-
-from openassay.errors import NotFoundError, OpenAssayError
-from openassay.export import Report
-from openassay.models.event import AT_WORK, Event, RunStatus
-from openassay.models.thread import Run
+from openassay.models.event import Event
 from openassay.server.bodies import redact_event
-from openassay.server.problems import Refusal
-from openassay.server.schemas import (
-    Annotation,
-    ChatRequest,
-    Completion,
-    CompletionChoice,
-    CompletionUsage,
-    ReplyMessage,
-    UrlCitation,
-    to_openai_error,
-)
-from openassay.server.service import Service
 from openassay.text.words import is_readable
 
-_log = logging.getLogger("openassay")
 MAX_CONTEXT = 3000  # characters of earlier messages, as far as a planner reads
 MAX_MESSAGE = 400  # characters of each of them
 ATTACHED_NOTE = (
     "What the front end attached to the question was left out: OpenAssay reads its own sources, and documents that are "
     "uploaded through /api/documents."
 )
-HEARTBEAT = b": still here\n\n"
-DONE = b"data: [DONE]\n\n"
-POLL_SECONDS = 2.0  # after which it is checked whether a client that waits in silence is still connected
 _INSTRUCTION_ROLES = ("system", "developer")
 # Open WebUI puts what it has found itself before the question, or the question into a block of its own.
 _WRAPPER = re.compile(r"\s*### Task:\s*Respond to the user query using the provided context", re.IGNORECASE)
 # What front ends show as thinking, and some send back.
 _THOUGHTS = (('<details type="reasoning"', "</details>"), ("<think>", "</think>"), ("<thinking>", "</thinking>"))
-_stopping: set[asyncio.Task[None]] = set()  # runs whose client has disconnected
 
 
 # Conversations ------------------------------------------------------------------------------------------------
@@ -135,39 +106,6 @@ def _to_line(text: str) -> str:
     return line if len(line) <= MAX_MESSAGE else f"{line[: MAX_MESSAGE - 1]}…"
 
 
-# Answers: a report whose marks [S1] lead to its sources -----------------------------------------------------------
-
-_MARK = re.compile(r"\[\[(S\d+)\]\]\(#s\d+\)")  # only ours: what sources say has its brackets escaped
-_ANCHOR = re.compile(r'<a id="s\d+"></a>')
-_UNSAFE = re.compile(r"[\s<>()\\`\"]")
-
-
-class ChatAnswer(NamedTuple):
-    text: str
-    annotations: list[Annotation]  # where in the text which source is cited
-    urls: tuple[str, ...]  # of all sources, in their order
-
-
-def to_chat_answer(report: Report) -> ChatAnswer:
-    """Return a report as an answer. Files on the server's disk are listed as sources, but not linked or cited."""
-    cards = {card.id: card for card in report.sources if not card.url.startswith("file:")}
-    text = _ANCHOR.sub("", report.markdown)
-    parts, annotations, length, at = list[str](), list[Annotation](), 0, 0
-    for mark in _MARK.finditer(text):
-        card = cards.get(mark[1])
-        link = f"[{mark[1]}]"
-        if card is not None and re.match(r"https?://", card.url):  # a link that can do nothing but open a page
-            address = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), card.url)
-            link = f"[{link}]({address})"
-        parts += [text[at : mark.start()], link]
-        start = length + mark.start() - at
-        length, at = start + len(link), mark.end()
-        if card is not None:
-            citation = UrlCitation(start_index=start, end_index=length, url=card.url, title=card.title)
-            annotations.append(Annotation(url_citation=citation))
-    return ChatAnswer("".join([*parts, text[at:]]), annotations, tuple(card.url for card in cards.values()))
-
-
 # Progress, in lines that chat front ends show as thinking: no drafts, and nothing that pages say -------------------
 
 _AGENTS = {
@@ -216,160 +154,6 @@ class Narration:
                 self._lines.update(lines)
         return "".join(f"{line}\n" for line in new)
 
-    def format_note(self, text: str) -> str:
-        return f"Note: {text}\n"
-
-
-# Runs ---------------------------------------------------------------------------------------------------------
-
-
-class NoAnswerError(Refusal):
-    """The run has stopped without an answer."""
-
-    status, kind = 409, "unanswered"
-
-
-class GoneError(Refusal):
-    """The client has disconnected."""
-
-    status, kind = 499, "gone"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompletionWriter:
-    """Encodes the answer to one request."""
-
-    id: str
-    created: int
-    body: ChatRequest
-    metadata: dict[str, str] = field(default_factory=dict)
-
-    def encode(self, reply: ReplyMessage, usage: CompletionUsage | None = None, urls: tuple[str, ...] = ()) -> bytes:
-        completion = Completion(
-            id=self.id,
-            created=self.created,
-            model=self.body.model,
-            choices=[CompletionChoice(message=reply)],
-            usage=usage or CompletionUsage(),
-            citations=list(urls),
-            metadata=self.metadata,
-        )
-        return completion.model_dump_json().encode()
-
-    def encode_chunk(self, delta: dict[str, Any], *, finish: str | None = None, **more: Any) -> bytes:
-        choices = [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]
-        return self._encode_frame({"choices": choices, **({"usage": None} if self._includes_usage else {}), **more})
-
-    def encode_end(self, usage: CompletionUsage | None = None) -> bytes:
-        content = {"choices": [], "usage": (usage or CompletionUsage()).model_dump()}
-        return (self._encode_frame(content) if self._includes_usage else b"") + DONE
-
-    @property
-    def _includes_usage(self) -> bool:
-        return bool(self.body.stream_options and self.body.stream_options.include_usage)
-
-    def _encode_frame(self, content: dict[str, Any]) -> bytes:
-        frame = {"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.body.model}
-        return f"data: {json.dumps({**frame, **content}, ensure_ascii=False)}\n\n".encode()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompletionRun:
-    """The run that answers a request."""
-
-    service: Service
-    request: Request
-    writer: CompletionWriter
-    run: Run
-    conversation: ChatConversation
-
-    async def complete(self) -> bytes:
-        """Return the whole answer, when the run has ended."""
-        narration = Narration()
-        lines = [narration.format_note(note) for note in self.conversation.notes]
-        async with aclosing(self._follow(POLL_SECONDS)) as batches:
-            async for events in batches:
-                lines.append(narration.narrate(events))
-        report, answer = await self._load_answer()
-        reply = ReplyMessage(content=answer.text, reasoning_content="".join(lines), annotations=answer.annotations)
-        return self.writer.encode(reply, to_usage(report), answer.urls)
-
-    async def stream(self) -> AsyncIterator[bytes]:
-        """Yield what happens, and then the answer, in chunks."""
-        narration, encode = Narration(), self.writer.encode_chunk
-        yield encode({"role": "assistant", "content": ""})
-        try:
-            for note in self.conversation.notes:
-                yield encode({"reasoning_content": narration.format_note(note)})
-            async with aclosing(self._follow(self.service.settings.server.heartbeat)) as batches:
-                async for events in batches:
-                    lines = narration.narrate(events)
-                    yield encode({"reasoning_content": lines}) if lines else b"" if events else HEARTBEAT
-            report, answer = await self._load_answer()
-            for paragraph in filter(None, re.split(r"(?<=\n\n)", answer.text)):
-                yield encode({"content": paragraph})
-            last = {"annotations": [one.model_dump() for one in answer.annotations]}
-            yield encode(last, finish="stop", citations=list(answer.urls), metadata=self.writer.metadata)
-            yield self.writer.encode_end(to_usage(report))
-        except GoneError:
-            return
-        except OpenAssayError as error:
-            body = self.service.redaction.redact_data(to_openai_error(error)[1])
-            yield f"data: {json.dumps(body)}\n\n".encode() + DONE
-
-    async def _follow(self, max_wait: float) -> AsyncGenerator[list[Event]]:
-        """Yield the events of the run until it has ended; an empty list after `max_wait` seconds without one."""
-        try:
-            async with aclosing(self.service.feeds.read_batches(self.run.id, max_wait=max_wait)) as batches:
-                async for events in batches:
-                    if await self.request.is_disconnected():
-                        raise GoneError("the client has disconnected")
-                    yield events
-        finally:
-            if await self.request.is_disconnected():  # in a task of its own: this one is being cancelled
-                task = asyncio.create_task(_stop_run(self.service, self.run), name=f"leaving-{self.run.id}")
-                _stopping.add(task)
-                task.add_done_callback(_stopping.discard)
-
-    async def _load_answer(self) -> tuple[Report, ChatAnswer]:
-        """Store and return the answer. It is stored first: the next question may come at once."""
-        outcome = await self.service.engine.outcome(self.run.id)
-        run, report = outcome.run, outcome.report
-        if report is not None:
-            answer = to_chat_answer(report)
-            with suppress(NotFoundError):  # the thread was deleted meanwhile
-                await self.service.resources.chats.add(run.thread, self.conversation.question, answer.text)
-            return report, answer
-        if fault := self.service.engine.fault(run.id):
-            raise fault
-        if run.status is RunStatus.FAILED:
-            raise OpenAssayError(run.error or "the run has failed", help=f"The thread is {run.thread}.")
-        if run.status in AT_WORK:
-            raise NoAnswerError("the server stops", help=f"The run continues on its thread, {run.thread}.")
-        raise NoAnswerError(f"the run is {run.status}", help=f"Resume it on its thread, {run.thread}.")
-
-
-async def _stop_run(service: Service, run: Run) -> None:
-    await asyncio.sleep(0)  # the client that has left is no reader any more by then
-    if service.feeds.closed or service.feeds.count_readers(run.id):  # another client reads it
-        return
-    try:
-        await service.engine.stop(run.thread, run=run.id)
-    except OpenAssayError as error:  # it has ended just now, or its thread is gone
-        _log.info("run %s was not stopped: %s", run.id, error.message)
-
-
-def to_usage(report: Report) -> CompletionUsage:
-    """Return the tokens of the language models; the rules use none."""
-    models = report.spend.by_model.values()
-    prompt, completion = (sum(getattr(one, name) for one in models) for name in ("prompt_tokens", "completion_tokens"))
-    return CompletionUsage(
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        total_tokens=prompt + completion,
-        cost=round(report.spend.usd, 6),
-    )
-
 
 # Tasks of chat front ends: a title for the chat, tags, what to ask next --------------------------------------------
 #
@@ -390,41 +174,30 @@ _OTHER = re.compile(r"^[ #]{0,8}(?:assistant|ai) ?:|</user>", re.IGNORECASE | re
 _MARKUP = re.compile(r"[*_`#>\[\]{}\"]")
 
 
-class PromptShape(NamedTuple):
-    """`marks`: all of them stand in the instructions, in any case."""
-
-    task: str
-    marks: tuple[str, ...]
-
-
-SHAPES = (
+SHAPES: tuple[tuple[str, tuple[str, ...]], ...] = (  # tasks, and the marks that all stand in their instructions
     # Open WebUI; templates that an administrator has changed keep the block and the key.
-    PromptShape("follow_ups", ("<chat_history>", '"follow_ups"')),
-    PromptShape("tags", ("<chat_history>", '"tags"')),
-    PromptShape("title", ("<chat_history>", '"title"')),
-    PromptShape("queries", ("<chat_history>", '"queries"')),
-    PromptShape("image_prompt", ("<chat_history>", '"prompt"')),
-    PromptShape("autocomplete", ("autocompletion system", '"text"')),
-    PromptShape("tool_choice", ("available tools:", "your task is to choose and return the correct tool")),
-    PromptShape("emoji", ("your task is to reflect the speaker's likely facial expression", "emoji")),
-    PromptShape("merging", ("you have been provided with a set of responses from various models",)),
+    ("follow_ups", ("<chat_history>", '"follow_ups"')),
+    ("tags", ("<chat_history>", '"tags"')),
+    ("title", ("<chat_history>", '"title"')),
+    ("queries", ("<chat_history>", '"queries"')),
+    ("image_prompt", ("<chat_history>", '"prompt"')),
+    ("autocomplete", ("autocompletion system", '"text"')),
+    ("tool_choice", ("available tools:", "your task is to choose and return the correct tool")),
+    ("emoji", ("your task is to reflect the speaker's likely facial expression", "emoji")),
+    ("merging", ("you have been provided with a set of responses from various models",)),
     # LibreChat
-    PromptShape(
-        "title_line", ("provide a concise, 5-word-or-less title for the conversation", "only return the title itself")
-    ),
-    PromptShape("title_and_language", ("analyze this conversation and provide", "detected language", "concise title")),
-    PromptShape(
-        "title_line", ("please generate a concise title (max 40 characters) for a conversation that starts with",)
-    ),
+    ("title_line", ("provide a concise, 5-word-or-less title for the conversation", "only return the title itself")),
+    ("title_and_language", ("analyze this conversation and provide", "detected language", "concise title")),
+    ("title_line", ("please generate a concise title (max 40 characters) for a conversation that starts with",)),
     # LobeChat
-    PromptShape("title", ("conversation summarizer", "concise title", '"title"')),
-    PromptShape("title_line", ("conversation summarizer", "concise title")),
-    PromptShape("title_line", ("summarize user conversations into titles within 10",)),
-    PromptShape("title_line", ("会话总结为 10 个字以内的标题",)),
-    PromptShape("title_line", ("请总结上述对话为10个字以内的标题",)),
-    PromptShape("completion", ("autocomplete engine for a chat input box",)),
+    ("title", ("conversation summarizer", "concise title", '"title"')),
+    ("title_line", ("conversation summarizer", "concise title")),
+    ("title_line", ("summarize user conversations into titles within 10",)),
+    ("title_line", ("会话总结为 10 个字以内的标题",)),
+    ("title_line", ("请总结上述对话为10个字以内的标题",)),
+    ("completion", ("autocomplete engine for a chat input box",)),
     # Goose
-    PromptShape("title_line", ("generate a short title (four words or less)", "reply with only the title")),
+    ("title_line", ("generate a short title (four words or less)", "reply with only the title")),
 )
 # What a request may say of itself: `metadata.task` of Open WebUI.
 TASKS = {
@@ -467,9 +240,9 @@ def detect_task(
             before, opening, rest = instructions.partition(f"<{name}>")
             instructions = before + opening + rest.rpartition(f"</{name}>")[2]
         instructions = instructions.casefold()
-        for shape in SHAPES:
-            if all(mark.casefold() in instructions for mark in shape.marks):
-                return shape.task
+        for task, marks in SHAPES:
+            if all(mark.casefold() in instructions for mark in marks):
+                return task
     return "short" if max_tokens is not None and max_tokens <= MIN_TOKENS else None
 
 

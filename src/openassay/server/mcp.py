@@ -18,14 +18,13 @@ from openassay.bootstrap import ServerResources
 from openassay.mcp_server.tools import ToolCaller, create_server
 from openassay.models.event import Event
 from openassay.models.thread import ResearchOptions, Run
-from openassay.server.auth import Principal, authenticate, require_person
+from openassay.server.auth import authenticate, require_person
 from openassay.server.bodies import hide_file_urls, hide_paths
-from openassay.server.problems import UnknownCallerError
+from openassay.server.responses import UnknownCallerError
 from openassay.server.runs import ask
-from openassay.server.service import Service
+from openassay.server.service import Principal, Service
 
 PATH = "/mcp"
-_CALLER = "openassay.caller"  # the key of the caller in a request's scope
 # Host, Origin and the size of bodies are checked by the middleware.
 _GUARDED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
@@ -50,7 +49,7 @@ class McpEndpoint:
         self._server = create_server(ServerHost(service))._lowlevel_server  # nothing public leads to it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[_CALLER] = await require_person(await authenticate(Request(scope), self._service))
+        await require_person(await authenticate(Request(scope), self._service))
         manager = StreamableHTTPSessionManager(self._server, stateless=True, security_settings=_GUARDED)
         async with manager.run():
             await manager.handle_request(scope, receive, send)
@@ -75,13 +74,12 @@ class ServerHost:
     def identify(self, request: object) -> ToolCaller:
         if not isinstance(request, Request):
             raise UnknownCallerError
-        principal: Principal = request.scope[_CALLER]
+        principal: Principal = request.state.caller
         return ServerCaller(user=principal.user, scopes=principal.scopes, principal=principal)
 
     async def ask(self, caller: ToolCaller, question: str, options: ResearchOptions, thread: str | None) -> Run:
-        known = Principal(user=caller.user, scopes=caller.scopes)
-        principal = caller.principal if isinstance(caller, ServerCaller) else known
-        return await ask(self._service, principal, question, options, thread)
+        assert isinstance(caller, ServerCaller)  # noqa: S101  # `identify` returns no other
+        return await ask(self._service, caller.principal, question, options, thread)
 
     def events(self, run: str) -> AsyncIterator[Event]:
         return self._service.feeds.read(run)

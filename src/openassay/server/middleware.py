@@ -5,10 +5,9 @@ address, and sends its Origin whenever it wants to change something.
 """
 
 import asyncio
-import contextlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from ipaddress import ip_address
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -24,21 +23,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from openassay.errors import OpenAssayError
 from openassay.models.thread import is_id
-from openassay.server.auth import Principal, is_still_valid
-from openassay.server.problems import (
+from openassay.server.auth import is_still_valid
+from openassay.server.responses import (
     ForbiddenError,
     MalformedError,
-    MisdirectedError,
     Refusal,
-    SlowError,
     TooLargeError,
     handle_crash,
     handle_error,
 )
-from openassay.server.service import Service
+from openassay.server.service import Principal, Service
 from openassay.settings import ServerSettings
 from openassay.telemetry import logs, request_id
-from openassay.telemetry.endpoint import attach_metrics
 from openassay.telemetry.metrics import METHODS, Metrics
 
 if TYPE_CHECKING:
@@ -67,7 +63,7 @@ class BodyLimitMiddleware:
         self._max_upload_bytes = round(settings.uploads_mb * MB) + FORM_OVERHEAD
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        headers = Headers(scope=scope)
         if "content-length" not in headers and "transfer-encoding" not in headers:
             return await self._app(scope, receive, send)
         has_files = scope["path"] == UPLOADS and scope["method"] == "POST"
@@ -80,7 +76,7 @@ class BodyLimitMiddleware:
             if has_files:  # they are counted as they arrive
                 receive = _limit_size(receive, limit)
             else:
-                body = await _read_body(receive, limit)
+                body = await _read_body(scope, receive, limit)
                 if "json" in headers.get("content-type", "").lower() and is_deep(body):
                     raise MalformedError(f"this JSON is more than {MAX_DEPTH} levels deep", help="Send less.")
                 receive = _replay_body(body, receive)
@@ -99,24 +95,15 @@ def is_deep(body: bytes) -> bool:
     return bool(steps) and int(numpy.max(numpy.frombuffer(steps, numpy.int8).cumsum(dtype=numpy.int32))) > MAX_DEPTH
 
 
-async def _read_body(receive: Receive, limit: int) -> bytes:
-    parts, size = list[bytes](), 0
+async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > limit:
-                    break
-                if not message.get("more_body"):
-                    return b"".join(parts)
+            return await Request(scope, _limit_size(receive, limit)).body()
     except TimeoutError:
         raise _too_slow_error() from None
-    await _drain(receive)
-    raise _too_large_error(limit)
+    except TooLargeError:
+        await _drain(receive)
+        raise
 
 
 async def _drain(receive: Receive, length: int = 0) -> None:
@@ -134,14 +121,10 @@ async def _drain(receive: Receive, length: int = 0) -> None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    was_sent = False
+    messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive_again() -> Message:
-        nonlocal was_sent
-        if was_sent:
-            return await receive()
-        was_sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return next(messages, None) or await receive()
 
     return receive_again
 
@@ -169,9 +152,9 @@ def _too_large_error(limit: int) -> TooLargeError:
     return TooLargeError(message, help="Send less.", headers={"Connection": "close"})
 
 
-def _too_slow_error() -> SlowError:
+def _too_slow_error() -> Refusal:
     message = f"the body did not arrive within {BODY_SECONDS:g} seconds"
-    return SlowError(message, help="Send it again.", headers={"Connection": "close"})
+    return Refusal(message, help="Send it again.", headers={"Connection": "close"}, status=408, kind="slow")
 
 
 # Hosts, origins and headers -----------------------------------------------------------------------------------
@@ -187,6 +170,7 @@ EXPOSE_HEADERS = (
     "Content-Disposition ETag Idempotency-Replayed Location Mcp-Session-Id RateLimit-Limit "
     "RateLimit-Remaining RateLimit-Reset Retry-After X-OpenAssay-Thread X-Request-ID"
 ).split()
+_END: Message = {"type": "http.response.body", "body": b""}
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -215,26 +199,38 @@ class GuardMiddleware:
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
         public = urlsplit(settings.public_url).netloc if settings.public_url else ""
-        hosts = {_strip_port(host) for host in ("localhost", settings.host, public, *settings.allow_hosts)}
+        hosts = {_strip_port(host) for host in (settings.host, public, *settings.allow_hosts)}
         self._hosts = hosts - {"", "0.0.0.0", "::"}  # noqa: S104  # every address, and no name
-        self._origins = {_parse_origin(origin) for origin in (*settings.allow_origins, settings.public_url or "")} - {
-            ""
-        }
+        origins = (*settings.allow_origins, settings.public_url or "")
+        self._origins = {_parse_origin(origin) for origin in origins} - {""}
         self._streams = _OpenStreams()
         self._headers = dict(HEADERS)
         if (settings.public_url or "").lower().startswith("https://"):
             self._headers["Strict-Transport-Security"] = "max-age=31536000"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
         scope.setdefault("state", {})
-        answer = _ResponseSender(send, lambda headers: self._add_headers(scope, headers))
         open_until = asyncio.timeout(None)  # a stream ends when its reader would not be let in any more
-        answer.on_stream = lambda: self._streams.add(scope, open_until)
         # HEAD is a GET of which only the headers are sent; a stream is ended after them.
-        answer.headers_only = scope["method"] == "HEAD"
-        inner = {**scope, "method": "GET"} if answer.headers_only else scope
+        headers_only, has_begun = scope["method"] == "HEAD", False
+        inner = {**scope, "method": "GET"} if headers_only else scope
+
+        async def answer(message: Message) -> None:
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun = True
+                headers = MutableHeaders(scope=message)
+                self._add_headers(scope, headers)
+                await send(message)
+                if headers_only:
+                    await send(_END)
+                elif headers.get("content-type", "").startswith(STREAM_TYPE):
+                    self._streams.add(scope, open_until)
+            elif not headers_only:
+                await send(message)
+            elif message.get("more_body"):
+                raise ClientDisconnect  # as if nobody read it any more
+
         try:
             self._check(Request(scope))
             async with open_until:
@@ -247,8 +243,8 @@ class GuardMiddleware:
             return
         except Exception as error:
             if isinstance(error, TimeoutError) and open_until.expired():
-                return await answer.end()
-            if answer.begun:
+                return await send(_END)
+            if has_begun:
                 raise
             handle = handle_error if isinstance(error, OpenAssayError) else handle_crash
             await (await handle(Request(scope), error))(scope, receive, answer)
@@ -256,14 +252,10 @@ class GuardMiddleware:
     def _check(self, request: Request) -> None:
         host = request.headers.get("host", "")
         name, server = _strip_port(host), request.scope.get("server")
-        is_ours = name in self._hosts or name.endswith(".localhost") or bool(server and name == server[0])
-        with contextlib.suppress(ValueError):  # an address cannot have been pointed here by somebody else
-            is_ours = is_ours or ip_address(name).is_loopback
-        if not is_ours:
-            raise MisdirectedError(
-                f"this server does not answer to {host[:200] or 'no name'}",
-                help="Use its own address, or add the name to server.allow_hosts.",
-            )
+        if not (name in self._hosts or is_local(name) or (server and name == server[0])):
+            message = f"this server does not answer to {host[:200] or 'no name'}"
+            help = "Use its own address, or add the name to server.allow_hosts."
+            raise Refusal(message, help=help, status=421, kind="misdirected")
         origin = request.headers.get("origin")
         if not origin or (request.method in ("GET", "HEAD") and not request.url.path.startswith(MCP_PATH)):
             return
@@ -279,37 +271,8 @@ class GuardMiddleware:
             headers.setdefault(name, value)
         headers.setdefault("Cache-Control", "private, no-cache" if "etag" in headers else "no-store")
         if rate := scope["state"].get("rate"):
-            for name, value in rate.headers.items():
+            for name, value in rate.items():
                 headers.setdefault(name, value)
-
-
-class _ResponseSender:
-    """A `send` that adds headers, and knows whether it was used."""
-
-    def __init__(self, send: Send, add_headers: Callable[[MutableHeaders], None]) -> None:
-        self.begun = False
-        self.headers_only = False
-        self.on_stream: Callable[[], None] = lambda: None
-        self._send = send
-        self._add_headers = add_headers
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.begun = True
-            headers = MutableHeaders(scope=message)
-            self._add_headers(headers)
-            await self._send(message)
-            if self.headers_only:
-                await self.end()
-            elif headers.get("content-type", "").startswith(STREAM_TYPE):
-                self.on_stream()
-        elif not self.headers_only:
-            await self._send(message)
-        elif message.get("more_body"):
-            raise ClientDisconnect  # as if nobody read it any more
-
-    async def end(self) -> None:
-        await self._send({"type": "http.response.body", "body": b""})
 
 
 class _OpenStreams:
@@ -352,6 +315,14 @@ class _OpenStreams:
             stream.reschedule(asyncio.get_running_loop().time())
 
 
+def is_local(host: str) -> bool:
+    """Return whether a host is this machine. An address cannot have been pointed here by somebody else."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # it is a name
+        return host == "localhost" or host.endswith(".localhost")
+
+
 def _strip_port(host: str) -> str:
     """Return a host without its port."""
     host = host.strip().lower()
@@ -376,11 +347,6 @@ GONE = 499  # the caller went away before there was an answer; not a status of H
 PROBES = frozenset(("/healthz", "/readyz", "/metrics"))  # requested again and again, and of no interest in a trace
 
 
-def install_observation(app: FastAPI, service: Service) -> None:
-    metrics = app.state.metrics = attach_metrics(service.engine, service.resources.rows.database)
-    app.add_middleware(ObservationMiddleware, metrics=metrics, traces=service.resources.traces)
-
-
 class ObservationMiddleware:
     """Records every request. Pure ASGI: it wraps one function, and adds no task and no copy of anything."""
 
@@ -390,8 +356,6 @@ class ObservationMiddleware:
         self._traces = traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
         began, status, stream_began = perf_counter(), GONE, None
         trace = None
         if self._traces is not None and scope["path"] not in PROBES:
@@ -447,9 +411,6 @@ class RequestIdMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
         id = given if _USABLE_ID.fullmatch(given) else uuid4().hex
         token = request_id.set(id)

@@ -1,23 +1,29 @@
 """How questions become runs, how runs are resumed and stopped, and how they are shown."""
 
 import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
+from uuid import uuid4
 
+from fastapi import Depends, Header, Request
 from fastapi.responses import Response
 from pydantic import Field
 from pydantic.config import JsonDict
 
 from openassay.engine.validation import OpenQuestion, answer_schema
-from openassay.errors import ConfigurationError, LateAnswerError
+from openassay.errors import ConfigurationError, LateAnswerError, NotFoundError, OpenAssayError
 from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.plan import Depth, Mode
 from openassay.models.spend import ModelRole
-from openassay.models.thread import BranchChanges, OnTimeout, ResearchOptions, Run
-from openassay.server.auth import Principal
+from openassay.models.thread import BranchChanges, ResearchOptions, Run
+from openassay.server.auth import Writer
 from openassay.server.bodies import Body, hide_file_urls, hide_paths, with_examples
-from openassay.server.responses import json_response
-from openassay.server.service import Service
+from openassay.server.responses import MalformedError, Refusal, json_response
+from openassay.server.service import Principal, Service, ServiceDep
 from openassay.settings import Settings
 from openassay.telemetry import request_id, traceparent
 
@@ -70,11 +76,6 @@ async def answer_interrupt(service: Service, thread: str, question: str, value: 
             raise
     else:
         service.dispatcher.announce(run.id)
-
-
-async def change_mode(service: Service, thread: str, mode: Mode) -> None:
-    if await service.engine.interrupts.set_mode(thread, mode, queued=service.has_workers):
-        service.dispatcher.announce((await service.engine.threads.runs(thread))[-1].id)
 
 
 async def stop(service: Service, thread: str, *, drain: bool) -> Run:
@@ -135,39 +136,22 @@ def refuse_local_model(model: str | None, settings: Settings) -> None:
         raise ConfigurationError("this server does not offer that model", help="Leave the model out to use its own.")
 
 
-INTERRUPT_EXAMPLE: JsonDict = {
-    "id": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b",
-    "kind": "planning",
-    "question": "Which period should it cover?",
+INTERRUPT_EXAMPLE: JsonDict = json.loads("""
+    {"id": "6f0b6f6d2f0d4c1e8a0b9c7d5e3f1a2b", "kind": "planning", "question": "Which period should it cover?",
     "options": ["The last year", "The last three years", "The last decade", "All of it", "Custom"],
-    "shown": {"number": 1, "of": 2},
-    "asked": "2026-01-01T12:00:00Z",
-    "due": "2026-01-01T12:30:00Z",
-    "onTimeout": "guess",
-    "form": {"type": "string", "maxLength": 2000},
-}
-START_EXAMPLE: JsonDict = {
-    "threadId": "4f1c2a9b7d3e",
-    "runId": "a1b2c3d4e5f6",
-    "status": "running",
-    "interrupt": None,
-    "error": None,
-}
+    "shown": {"number": 1, "of": 2}, "asked": "2026-01-01T12:00:00Z", "due": "2026-01-01T12:30:00Z",
+    "onTimeout": "guess", "form": {"type": "string", "maxLength": 2000}}
+    """)
+START_EXAMPLE: JsonDict = json.loads("""
+    {"threadId": "4f1c2a9b7d3e", "runId": "a1b2c3d4e5f6", "status": "running", "interrupt": null, "error": null}
+    """)
 
 
-class InterruptBody(Body):
+class InterruptBody(OpenQuestion, Body):
     """A question for a person. `form` is the JSON schema of an answer, `shown` what it is about."""
 
     model_config = with_examples(INTERRUPT_EXAMPLE)
 
-    id: str
-    kind: str
-    question: str
-    options: tuple[str, ...] = ()
-    shown: dict[str, Any] = {}
-    asked: datetime | None = None
-    due: datetime | None = None
-    on_timeout: OnTimeout = "end"
     form: dict[str, Any] = Field(default={}, description="The JSON schema of an answer.")
 
 
@@ -240,3 +224,87 @@ def to_run_body(run: Run) -> RunBody:
     own = run.model_dump(include={"id", "question", "status", "stage", "started", "finished"})
     options = run.options.model_dump(include={"depth", "mode", "source", "model", "usd"})
     return RunBody(**own, **options, thread_id=run.thread, error=hide_paths(run.error))
+
+
+# Requests that may be sent again: with an Idempotency-Key the same request is executed once, and answered alike. Only
+# successful answers are stored; a caller who was refused may correct the request and use the key again.
+
+_KEY = re.compile(r"[ -~]{1,255}")
+RETRY_SECONDS = 2
+STORED_HEADERS = ("location",)
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="Of your choice, at most 255 characters: the same request with the same key is executed once. "
+        "Kept for 24 hours.",
+        examples=["c4d1f0b2-2b9e-4b7d-9d7e-0a3c1f5e8a11"],
+    ),
+]
+
+
+class IdempotentRequest:
+    """`name` is the id of the run that the request makes, so that it is found if its process died.
+
+    `again`: an earlier attempt may have been executed before its process died."""
+
+    def __init__(self, service: Service, caller: Principal, key: str | None, digest: str) -> None:
+        self.name = uuid4().hex[:12]
+        self.again = False
+        self._service = service
+        self._caller = caller
+        self._key = key
+        self._digest = digest
+
+    async def __call__(self, work: Callable[[], Awaitable[Response]]) -> Response:
+        """Execute the request, or repeat the answer that it got before."""
+        if self._key is None:
+            return await work()
+        replies, owner = self._service.resources.replies, self._caller.user
+        reply, is_ours = await replies.claim(owner, self._key, self._digest, self.name)
+        if not is_ours and reply.request != self._digest:
+            raise MalformedError(
+                "this Idempotency-Key was used for another request", help="Use a new key for each request."
+            )
+        if not is_ours and not reply.pending:
+            stored = json.loads(reply.body)
+            headers = {**stored["headers"], "Idempotency-Replayed": "true"}
+            return Response(stored["content"], reply.status, headers=headers, media_type="application/json")
+        if not is_ours:
+            self.again, self.name = True, reply.body
+            if await self.find_run():  # a run that was made is answered with, whether or not its process lives
+                return await work()
+            message, headers = "this very request is being answered", {"Retry-After": str(RETRY_SECONDS)}
+            raise Refusal(message, help="Send it again in a moment.", headers=headers, status=409, kind="under-way")
+        self.again, self.name = reply.body != self.name, reply.body
+        try:
+            answer = await work()
+        except OpenAssayError:
+            if await self.find_run() is None:
+                await replies.release(owner, self._key)
+            raise
+        headers = {name: answer.headers[name] for name in STORED_HEADERS if name in answer.headers}
+        stored = {"headers": headers, "content": bytes(answer.body).decode()}
+        await replies.store(owner, self._key, answer.status_code, json.dumps(stored))
+        return answer
+
+    async def find_run(self) -> Run | None:
+        """Return the run that an earlier attempt has made, if any."""
+        if self._key is None:
+            return None
+        try:
+            return await self._service.engine.threads.run(self.name)
+        except NotFoundError:
+            return None
+
+
+async def get_idempotent_request(
+    request: Request, caller: Writer, service: ServiceDep, key: IdempotencyKey = None
+) -> IdempotentRequest:
+    if key is not None and not _KEY.fullmatch(key):
+        raise MalformedError("an Idempotency-Key has 1 to 255 printable characters")
+    content = b"\n".join([request.method.encode(), request.url.path.encode(), await request.body()])
+    return IdempotentRequest(service, caller, key, hashlib.sha256(content).hexdigest())
+
+
+Idempotency = Annotated[IdempotentRequest, Depends(get_idempotent_request)]

@@ -17,7 +17,7 @@ from openassay.engine.engine import Engine
 from openassay.errors import NotFoundError, OpenAssayError
 from openassay.models.event import ENDED, Event
 from openassay.protocols import Signals
-from openassay.server.problems import TooManyError
+from openassay.server.responses import TooManyError
 from openassay.storage.database import utc_now
 
 _log = logging.getLogger("openassay")

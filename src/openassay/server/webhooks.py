@@ -8,7 +8,7 @@ import json
 import logging
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -42,37 +42,31 @@ GONE = 410
 class WebhookSender:
     """Sends deliveries. `poll_seconds`: between looks for events; `first_retry`: the pause after a first failure."""
 
-    def __init__(
-        self,
-        resources: ServerResources,
-        *,
-        poll_seconds: float = POLL_SECONDS,
-        first_retry: timedelta = FIRST_RETRY,
-        now: Callable[[], datetime] = utc_now,
-    ) -> None:
+    def __init__(self, resources: ServerResources) -> None:
+        self.poll_seconds, self.first_retry = POLL_SECONDS, FIRST_RETRY
         self._store = resources.webhooks
         self._users = resources.users
         self._threads = resources.engine.threads
         self._settings = resources.engine.settings
         _create_guard(self._settings)  # an error in the settings is raised before anything runs
-        self._poll_seconds = poll_seconds
-        self._first_retry = first_retry
-        self._now = now
         self._latest = ("", "")
         self._scanned_at = 0.0
         self._tasks: dict[asyncio.Task[None], str] = {}  # with their owners
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Collect and deliver until cancelled. Deliveries that are active then are due again after their lease."""
-        async with open_client(self._settings) as client:
+        """Collect and deliver until cancelled. Deliveries that are active then are due again after their lease.
+
+        They reach the public web and the networks of `server.webhook_addresses`."""
+        networks = {"allow_addresses": self._settings.server.webhook_addresses}
+        async with FetchClient(self._settings.harvest.model_copy(update=networks)) as client:
             try:
                 while True:
                     self._wake.clear()
                     await _log_errors(self.collect_events())
                     await _log_errors(self.deliver(client))
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._poll_seconds):
+                        async with asyncio.timeout(self.poll_seconds):
                             await self._wake.wait()
             finally:
                 tasks = list(self._tasks)
@@ -132,7 +126,7 @@ class WebhookSender:
         try:
             check_address(webhook.url, self._settings)
             body = json.dumps(delivery.body, ensure_ascii=False, separators=(",", ":")).encode()
-            signature = sign_headers(webhook.secret, delivery.id, self._now(), body)
+            signature = sign_headers(webhook.secret, delivery.id, utc_now(), body)
             headers = {"content-type": "application/json", **signature}
             await client.post(
                 webhook.url, body, seconds=server.webhook_seconds, max_bytes=MAX_RESPONSE_BYTES, headers=headers
@@ -142,7 +136,7 @@ class WebhookSender:
                 _log.warning("webhook %s of %s is gone and was removed", webhook.id, webhook.owner)
                 await self._store.delete(webhook.owner, webhook.id)
                 return
-            delay = min(self._first_retry * int(RETRY_FACTOR ** (delivery.attempts - 1)), MAX_RETRY)
+            delay = min(self.first_retry * int(RETRY_FACTOR ** (delivery.attempts - 1)), MAX_RETRY)
             is_last = delivery.attempts >= server.webhook_attempts
             await self._store.record_failure(delivery.id, error.message, None if is_last else delay)
         else:
@@ -157,11 +151,6 @@ async def _log_errors(work: Awaitable[None]) -> None:
         _log.warning("webhooks could not be sent: %s", error.message)
     except Exception:  # noqa: BLE001
         _log.exception("webhooks could not be sent")
-
-
-def open_client(settings: Settings) -> FetchClient:
-    """Return a client that reaches the public web and the networks of `server.webhook_addresses`."""
-    return FetchClient(settings.harvest.model_copy(update={"allow_addresses": settings.server.webhook_addresses}))
 
 
 def _create_guard(settings: Settings) -> AddressGuard:

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from openassay.cli.evidence import bundle, read_bundle
-from openassay.server.bundle_viewer import open_viewer
+from openassay.server.app import open_viewer
 from tests.browser.ui.conftest import Opened, Researched, shot
 from tests.browser.ui.site import PATIENCE, Site
 

@@ -18,7 +18,7 @@ import httpx2
 import pytest
 
 from openassay.models.user import Scope
-from openassay.server import limits, middleware
+from openassay.server import middleware, service
 from openassay.server.app import RunningServer, create_app
 from openassay.server.auth import is_still_valid
 from openassay.server.routes.system import load_interface
@@ -211,7 +211,7 @@ def expected(who: str, row: Row) -> set[int]:
 @pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_nobody_gets_what_is_not_theirs(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "FAILURES_PER_MINUTE", 100_000)
+    monkeypatch.setattr(service, "FAILURES_PER_MINUTE", 100_000)
     server = await serve(server={"requests_per_minute": 100_000})
     ada = await settled(server, http)
     others = await everybody_else(server, http, ada)

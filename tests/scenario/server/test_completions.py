@@ -16,7 +16,8 @@ from openassay.export import Report
 from openassay.models.event import Event, RunStatus
 from openassay.server import completions
 from openassay.server.app import RunningServer, open_server
-from openassay.server.completions import ATTACHED_NOTE, ChatMessage, read_conversation, to_chat_answer
+from openassay.server.completions import ATTACHED_NOTE, ChatMessage, read_conversation
+from openassay.server.routes.completions import to_chat_answer
 from openassay.settings import load
 from tests.fakes.llm_server import FakeLlmServer
 from tests.fakes.model import FakeModel

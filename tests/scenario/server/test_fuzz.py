@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.fuzzing import Effort, fuzz
-from openassay.server import limits
+from openassay.server import service
 from tests.scenario.server.conftest import Open, token_of
 
 LIMITS = {"requests_per_minute": 1_000_000, "runs_per_user": 2, "start_seconds": 0}
@@ -26,7 +26,7 @@ async def test_a_thousand_generated_requests_meet_no_fault(serve: Open, monkeypa
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
-    monkeypatch.setattr(limits, "FAILURES_PER_MINUTE", 1_000_000)
+    monkeypatch.setattr(service, "FAILURES_PER_MINUTE", 1_000_000)
     server = await serve(depth="quick", offline=True, log_level="error", server=LIMITS)
     token = await token_of(server, "ada")
     effort = Effort(examples=14, chains=20, coverage=False, cases=1000, seconds=300, strangers=True)

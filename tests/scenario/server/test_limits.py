@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from openassay.models.spend import MICRO
-from openassay.server import limits
+from openassay.server import service
 from openassay.server.app import RunningServer
 from openassay.storage.database import ACCOUNTS
 from tests.fakes.llm_server import FakeLlmServer
@@ -64,7 +64,7 @@ async def test_each_person_has_so_many_requests_a_minute(serve: Open, http: Http
 async def test_whoever_guesses_is_slowed_and_whoever_is_known_is_not(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "FAILURES_PER_MINUTE", 3)
+    monkeypatch.setattr(service, "FAILURES_PER_MINUTE", 3)
     server = await serve()
     good = http(server, await token_of(server, "ada"))
     bad = http(server, f"openassay_00000000_{'x' * 43}")

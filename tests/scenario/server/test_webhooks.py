@@ -81,7 +81,8 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @asynccontextmanager
 async def telling(server: RunningServer, first: float = 0.05) -> AsyncIterator[WebhookSender]:
-    hooks = WebhookSender(server.service.resources, poll_seconds=0.02, first_retry=timedelta(seconds=first))
+    hooks = WebhookSender(server.service.resources)
+    hooks.poll_seconds, hooks.first_retry = 0.02, timedelta(seconds=first)
     task = asyncio.create_task(hooks.run())
     yield hooks
     task.cancel()
@@ -196,7 +197,7 @@ async def test_an_address_that_takes_its_time_holds_up_nobody_else(serve: Open, 
         await ben.post(f"/api/webhooks/{quick['id']}/test")
         async with asyncio.timeout(5):
             await receiver.heard(1)
-        assert len(silent.posts) <= MAX_DELIVERIES_PER_USER
+        assert len(silent.posts) <= 2 * MAX_DELIVERIES_PER_USER  # the server has a sender of its own
     listening.close()
 
 

@@ -1,7 +1,8 @@
 """The caller's account: limits, memory, share links and webhooks."""
 
+import json
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import HTMLResponse
@@ -15,27 +16,37 @@ from openassay.models.user import (
     LONGEST_FACT,
     MOST_NAMED,
     Delivery,
-    MemoryFact,
     Preferences,
     Scope,
-    Webhook,
     WebhookEvent,
 )
 from openassay.nodes.preferences import language_code
 from openassay.search.registry import parse_host_or_source
 from openassay.server.auth import OwnThread, Person, Reader, Sharer, Visitor, Writer
-from openassay.server.bodies import Body, ReadableText, redact_report_for_link, refusals, with_examples
-from openassay.server.problems import MalformedError, Refusal, TooManyError
-from openassay.server.responses import respond_with_message, respond_with_page
+from openassay.server.bodies import (
+    Body,
+    ReadableText,
+    created_links,
+    redact_report_for_link,
+    refusals,
+    with_examples,
+)
+from openassay.server.responses import (
+    MalformedError,
+    Refusal,
+    TooManyError,
+    respond_with_message,
+    respond_with_page,
+)
 from openassay.server.service import ServiceDep
 from openassay.server.webhooks import check_address
 from openassay.storage.webhooks import MAX_TESTS
 from openassay.text.words import clean_text, is_readable
 
-account_router = APIRouter(tags=["account"])
-memory_router = APIRouter(tags=["memory"])
-shares_router = APIRouter(tags=["shares"])
-webhooks_router = APIRouter(tags=["webhooks"])
+account_router = APIRouter(responses=refusals(), tags=["account"])
+memory_router = APIRouter(prefix="/api/memory", responses=refusals(), tags=["memory"])
+shares_router = APIRouter(responses=refusals(), tags=["shares"])
+webhooks_router = APIRouter(prefix="/api/webhooks", responses=refusals(), tags=["webhooks"])
 UNKNOWN_LANGUAGE = "The planner knows it, but sources cannot be searched in this language."
 MAX_SHARE_DAYS = 365
 MAX_SHARES = 100  # valid links to one thread
@@ -67,20 +78,16 @@ class AccountBody(Body):
     limits: Allowance
 
 
-@account_router.get("/api/account", operation_id="account", summary="Get your account and budget", responses=refusals())
+@account_router.get("/api/account", operation_id="account", summary="Get your account and budget")
 async def get_account(caller: Person, service: ServiceDep) -> AccountBody:
     """The owner of the token, with this month's budget and their limits."""
     limits, server = service.limits, service.settings.server
     money = await limits.get_budget(caller)
+    cap, left = (None if amount is None else amount / MICRO for amount in (money.cap, money.left))
     return AccountBody(
         user=caller.user,
         scopes=sorted(caller.scopes),
-        budget=BudgetBody(
-            cap=None if money.cap is None else money.cap / MICRO,
-            spent=money.spent / MICRO,
-            held=money.held / MICRO,
-            left=None if money.left is None else money.left / MICRO,
-        ),
+        budget=BudgetBody(cap=cap, spent=money.spent / MICRO, held=money.held / MICRO, left=left),
         limits=Allowance(
             requests_per_minute=caller.requests_per_minute or server.requests_per_minute,
             runs=server.runs_per_user,
@@ -143,16 +150,14 @@ class MemoryBody(Body):
     facts: list[FactBody]
 
 
-@memory_router.get("/api/memory", summary="Get what is remembered about you", responses=refusals())
+@memory_router.get("", summary="Get what is remembered about you")
 async def get_memory(caller: Reader, service: ServiceDep) -> MemoryBody:
     memory = service.engine.memory
     preferences, facts = await memory.preferences(caller.user), await memory.facts(caller.user)
-    return MemoryBody(
-        preferences=PreferencesBody.model_validate(preferences.plain()), facts=[_to_fact(one) for one in facts]
-    )
+    return MemoryBody.model_validate({"preferences": preferences, "facts": facts})
 
 
-@memory_router.put("/api/memory/preferences", summary="Set your preferences", responses=refusals())
+@memory_router.put("/preferences", summary="Set your preferences")
 async def set_preferences(caller: Writer, service: ServiceDep, body: PreferencesBody) -> PreferencesResult:
     """All of them: what is left out is deleted."""
     try:
@@ -171,31 +176,27 @@ async def set_preferences(caller: Writer, service: ServiceDep, body: Preferences
     return PreferencesResult.model_validate({**preferences.plain(), "notices": notices})
 
 
-@memory_router.post("/api/memory/facts", status_code=201, summary="Remember a fact", responses=refusals(409))
+@memory_router.post("/facts", status_code=201, summary="Remember a fact", responses=refusals(409))
 async def add_fact(caller: Writer, service: ServiceDep, body: FactText) -> FactBody:
     """A fact that differs only in case from a known one is that one."""
-    return _to_fact(await service.engine.memory.remember(caller.user, body.text))
+    return FactBody.model_validate(await service.engine.memory.remember(caller.user, body.text))
 
 
-@memory_router.patch("/api/memory/facts/{factId}", summary="Edit a fact", responses=refusals(404, 409))
+@memory_router.patch("/facts/{factId}", summary="Edit a fact", responses=refusals(404, 409))
 async def edit_fact(id: FactId, caller: Writer, service: ServiceDep, body: FactText) -> FactBody:
-    return _to_fact(await service.engine.memory.edit(caller.user, id, body.text))
+    return FactBody.model_validate(await service.engine.memory.edit(caller.user, id, body.text))
 
 
-@memory_router.delete("/api/memory/facts/{factId}", status_code=204, summary="Forget a fact", responses=refusals(404))
+@memory_router.delete("/facts/{factId}", status_code=204, summary="Forget a fact", responses=refusals(404))
 async def forget_fact(id: FactId, caller: Writer, service: ServiceDep) -> Response:
     await service.engine.memory.forget(caller.user, id)
     return Response(status_code=204)
 
 
-@memory_router.delete("/api/memory", status_code=204, summary="Forget everything about you", responses=refusals())
+@memory_router.delete("", status_code=204, summary="Forget everything about you")
 async def forget_all(caller: Writer, service: ServiceDep) -> Response:
     await service.engine.memory.forget_all(caller.user)
     return Response(status_code=204)
-
-
-def _to_fact(fact: MemoryFact) -> FactBody:
-    return FactBody.model_validate(fact.plain())
 
 
 # Share links ----------------------------------------------------------------------------------------------------
@@ -207,17 +208,10 @@ _PENDING = {
     RunStatus.CANCELLED: "It was cancelled and can be resumed.",
     RunStatus.FAILED: "It has failed.",
 }
-_SHARE_LINKS: dict[int | str, dict[str, Any]] = {
-    201: {
-        "links": {
-            "open_share": {"operationId": "open_share", "parameters": {"secret": "$response.body#/secret"}},
-            "revoke_share": {
-                "operationId": "revoke_share",
-                "parameters": {"threadId": "$request.path.threadId", "shareId": "$response.body#/id"},
-            },
-        }
-    }
-}
+_SHARE_LINKS = created_links(
+    open_share={"secret": "$response.body#/secret"},
+    revoke_share={"threadId": "$request.path.threadId", "shareId": "$response.body#/id"},
+)
 ShareId = Annotated[str, Path(alias="shareId", description="The id of a link.", examples=["5d1f08ac"])]
 
 
@@ -274,14 +268,9 @@ async def share_thread(
 
 @shares_router.get("/api/threads/{threadId}/shares", summary="List the links to a thread", responses=refusals(404))
 async def list_shares(thread: OwnThread, caller: Sharer, service: ServiceDep) -> ShareList:
-    return ShareList(
-        shares=[
-            ShareBody(
-                **share.model_dump(include={"id", "created", "expires", "revoked"}), good=share.is_valid(service.now())
-            )
-            for share in await service.resources.shares.list_for(thread.id)
-        ]
-    )
+    fields, found = {"id", "created", "expires", "revoked"}, await service.resources.shares.list_for(thread.id)
+    shares = [ShareBody(**share.model_dump(include=fields), good=share.is_valid(service.now())) for share in found]
+    return ShareList(shares=shares)
 
 
 @shares_router.delete(
@@ -296,7 +285,7 @@ async def revoke_share(thread: OwnThread, id: ShareId, caller: Sharer, service: 
     "/s/{secret}",
     response_class=HTMLResponse,
     summary="Open a link",
-    responses={404: {"description": "The link is not valid.", "content": {"text/html": {}}}, **refusals()},
+    responses={404: {"description": "The link is not valid.", "content": {"text/html": {}}}},
     dependencies=[Visitor],
 )
 async def open_share(
@@ -321,30 +310,15 @@ async def open_share(
 
 # Webhooks -------------------------------------------------------------------------------------------------------
 
-_WEBHOOK_EXAMPLE: dict[str, Any] = {
-    "id": "9f2c1b7a0d3e",
-    "url": "https://hooks.team.example/openassay",
-    "events": ["finished", "question"],
-    "created": "2026-11-15T12:30:00Z",
-}
-_DELIVERY_EXAMPLE: dict[str, Any] = {
-    "id": "msg_0f6d3b1c2a9b7d3e4f1c2a9b",
-    "type": "run.finished",
-    "status": "waiting",
-    "threadId": "4f1c2a9b7d3e",
-    "runId": "0c7a55b1d2e3",
-    "created": "2026-11-15T12:30:00Z",
-    "attempts": 2,
-    "due": "2026-11-15T12:31:10Z",
-    "delivered": None,
-    "error": "answered 503",
-}
-
-
-class AddressError(Refusal):
-    """An address that nothing may be sent to."""
-
-    status, kind = 422, "address"
+_WEBHOOK_EXAMPLE = json.loads("""
+    {"id": "9f2c1b7a0d3e", "url": "https://hooks.team.example/openassay", "events": ["finished", "question"],
+    "created": "2026-11-15T12:30:00Z"}
+    """)
+_DELIVERY_EXAMPLE = json.loads("""
+    {"id": "msg_0f6d3b1c2a9b7d3e4f1c2a9b", "type": "run.finished", "status": "waiting", "threadId": "4f1c2a9b7d3e",
+    "runId": "0c7a55b1d2e3", "created": "2026-11-15T12:30:00Z", "attempts": 2, "due": "2026-11-15T12:31:10Z",
+    "delivered": null, "error": "answered 503"}
+    """)
 
 
 class NewWebhook(Body):
@@ -407,34 +381,30 @@ WebhookId = Annotated[
 ]
 
 
-@webhooks_router.post("/api/webhooks", status_code=201, summary="Add a webhook", responses=refusals(400, 409))
+@webhooks_router.post("", status_code=201, summary="Add a webhook", responses=refusals(400, 409))
 async def add_webhook(body: NewWebhook, caller: Writer, service: ServiceDep) -> WebhookWithSecret:
     """It is notified when a run of yours ends or asks a question. Private addresses are refused, unless the settings
     name their network."""
     try:
         url = check_address(body.url, service.settings)
     except AddressPolicyError as error:
-        raise AddressError(f"the address {error.message}", help=error.help) from error
+        raise Refusal(f"the address {error.message}", help=error.help, status=422, kind="address") from error
     made = await service.resources.webhooks.add(caller.user, url, body.events)
-    return WebhookWithSecret(secret=made.secret, **_to_webhook(made).model_dump())
+    return WebhookWithSecret.model_validate(made)
 
 
-@webhooks_router.get("/api/webhooks", summary="List your webhooks", responses=refusals())
+@webhooks_router.get("", summary="List your webhooks")
 async def list_webhooks(caller: Reader, service: ServiceDep) -> WebhookList:
-    return WebhookList(webhooks=[_to_webhook(one) for one in await service.resources.webhooks.list_for(caller.user)])
+    return WebhookList.model_validate({"webhooks": await service.resources.webhooks.list_for(caller.user)})
 
 
-@webhooks_router.delete(
-    "/api/webhooks/{webhookId}", status_code=204, summary="Delete a webhook", responses=refusals(404)
-)
+@webhooks_router.delete("/{webhookId}", status_code=204, summary="Delete a webhook", responses=refusals(404))
 async def delete_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> None:
     """With its pending deliveries."""
     await service.resources.webhooks.delete(caller.user, id)
 
 
-@webhooks_router.get(
-    "/api/webhooks/{webhookId}/deliveries", summary="List the deliveries of a webhook", responses=refusals(404)
-)
+@webhooks_router.get("/{webhookId}/deliveries", summary="List the deliveries of a webhook", responses=refusals(404))
 async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) -> DeliveryList:
     """The newest 100, for 30 days."""
     webhook = await service.resources.webhooks.get(caller.user, id)
@@ -444,7 +414,7 @@ async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) ->
 
 
 @webhooks_router.post(
-    "/api/webhooks/{webhookId}/test", status_code=202, summary="Send a test delivery", responses=refusals(404, 429)
+    "/{webhookId}/test", status_code=202, summary="Send a test delivery", responses=refusals(404, 429)
 )
 async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> DeliveryBody:
     """Of the type `test`. Its result is in the deliveries; a few may be pending at a time."""
@@ -459,10 +429,6 @@ async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> D
             help="Look at its deliveries.",
         )
     return _to_delivery(made)
-
-
-def _to_webhook(webhook: Webhook) -> WebhookBody:
-    return WebhookBody(id=webhook.id, url=webhook.url, events=webhook.events, created=webhook.created)
 
 
 def _to_delivery(delivery: Delivery) -> DeliveryBody:

@@ -1,6 +1,7 @@
 """The artifacts of a thread, which a person may edit. Edits are versions of their own, which a new report never
 changes."""
 
+import asyncio
 import re
 from datetime import datetime
 from enum import StrEnum
@@ -9,36 +10,39 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, ValidationError
 
-from openassay.engine.artifacts import CurrentArtifact
+from openassay.engine.artifacts import CurrentArtifact, offer_artifacts, resolve_artifacts
 from openassay.errors import NotFoundError, UsageError
 from openassay.export.layout import as_csv, as_markdown
 from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
+from openassay.models.thread import Thread
 from openassay.server.auth import OwnThread, WritableThread, Writer
-from openassay.server.bodies import Body, ReadableText, created_links, refusals
-from openassay.server.problems import ConditionMissingError, MalformedError, PreconditionError, TooLargeError
-from openassay.server.reports import ThreadArtifacts
+from openassay.server.bodies import Body, ReadableText, created_links, redact_report, refusals
 from openassay.server.responses import (
     IfMatch,
+    MalformedError,
+    PreconditionError,
+    Refusal,
+    TooLargeError,
     compute_etag,
+    precondition_error,
     require_match,
     respond_unless_seen,
     respond_with_etag,
     to_json_bytes,
 )
-from openassay.server.service import ServiceDep
-from openassay.storage.threads import MAX_NAMES, ArtifactDraft
+from openassay.server.service import Service, ServiceDep
+from openassay.storage.threads import MAX_NAMES, ArtifactDraft, no_artifact
 
-router = APIRouter(tags=["artifacts"])
+router = APIRouter(prefix="/api/threads/{threadId}/artifacts", responses=refusals(404), tags=["artifacts"])
 MAX_BYTES = 1_000_000  # of a content
 _NAME = r"^[a-z0-9][a-z0-9-]{0,39}$"
 _STATEMENTS = {
     "columns": [{"key": "what", "title": "What"}, {"key": "value", "title": "Value"}],
     "rows": [["Height", 3]],
 }
+_CREATED = {"threadId": "$request.path.threadId", "name": "$response.body#/name"}
 _ARTIFACT_LINKS = created_links(
-    *("get_artifact", "edit_artifact", "list_artifact_versions", "delete_artifact"),
-    threadId="$request.path.threadId",
-    name="$response.body#/name",
+    get_artifact=_CREATED, edit_artifact=_CREATED, list_artifact_versions=_CREATED, delete_artifact=_CREATED
 )
 Name = Annotated[str, Path(description="The name of an artifact.", examples=["claims"])]
 Title = Annotated[ReadableText, Field(min_length=1, max_length=200, examples=["Key figures"])]
@@ -94,18 +98,62 @@ class NewArtifact(Body):
     content: Content
 
 
-@router.get("/api/threads/{threadId}/artifacts", summary="List the artifacts of a thread", responses=refusals(404))
+class ThreadArtifacts:
+    """What the report of a thread makes, and what a person has made of it."""
+
+    def __init__(self, service: Service, thread: Thread) -> None:
+        self._service = service
+        self._store = service.resources.artifacts
+        self._thread = thread
+
+    async def load_all(self) -> dict[str, CurrentArtifact]:
+        offers: list[ArtifactDraft] = []
+        updated = self._thread.updated
+        try:
+            report = redact_report(await self._service.engine.history.report(self._thread.id), self._service.redaction)
+        except NotFoundError:
+            pass
+        else:
+            finished = report.metadata.finished
+            updated = datetime.fromisoformat(finished) if finished else updated
+            offers = await asyncio.to_thread(offer_artifacts, report)
+        return resolve_artifacts(offers, await self._store.latest(self._thread.id), self._thread.id, updated)
+
+    async def get(self, name: str, version: int | None = None) -> CurrentArtifact:
+        """Return an artifact, or a version of it as it was; the report may have changed since."""
+        found = (await self.load_all()).get(name)
+        if found is None:
+            raise no_artifact(name)
+        if version in (None, found.artifact.version):
+            return found
+        for one in await self.list_versions(found):
+            if one.version == version:
+                return found._replace(artifact=one, outdated=found.outdated and bool(one.author))
+        raise NotFoundError(f"{name} has no version {version}", help="Look at the list of its versions.")
+
+    async def list_versions(self, found: CurrentArtifact) -> list[Artifact]:
+        """Return the stored versions, the oldest first, and then what the report makes of it now."""
+        stored = await self._store.versions(self._thread.id, found.artifact.name)
+        return [*stored, found.fresh] if found.fresh else stored
+
+    async def save(self, draft: ArtifactDraft, before: CurrentArtifact | None) -> CurrentArtifact:
+        """Store a new version after the one that was seen, on top of what the report makes of it."""
+        fresh = before.fresh if before else None
+        base = ArtifactDraft(fresh.name, fresh.kind, fresh.title, fresh.content) if fresh else None
+        written = await self._store.keep(self._thread.id, draft, base, seen=before.kept if before else 0)
+        if written is None:
+            raise precondition_error()
+        own = before.own if before else True
+        return CurrentArtifact(written, fresh=None, outdated=False, own=own, kept=written.version)
+
+
+@router.get("", summary="List the artifacts of a thread")
 async def list_artifacts(thread: OwnThread, service: ServiceDep) -> ArtifactList:
     found = await ThreadArtifacts(service, thread).load_all()
     return ArtifactList(artifacts=[ArtifactEntry(**_entry_fields(one)) for one in found.values()])
 
 
-@router.post(
-    "/api/threads/{threadId}/artifacts",
-    status_code=201,
-    summary="Add an artifact",
-    responses={**_ARTIFACT_LINKS, **refusals(404, 409, 413)},
-)
+@router.post("", status_code=201, summary="Add an artifact", responses={**_ARTIFACT_LINKS, **refusals(409, 413)})
 async def add_artifact(
     thread: WritableThread, caller: Writer, service: ServiceDep, response: Response, body: NewArtifact
 ) -> ArtifactBody:
@@ -123,11 +171,10 @@ async def add_artifact(
 
 
 @router.get(
-    "/api/threads/{threadId}/artifacts/{name}",
+    "/{name}",
     summary="Get an artifact",
     response_model=ArtifactBody,
     responses={
-        **refusals(404),
         200: {"content": {"text/csv": {}, "text/markdown": {}}},
         304: {"description": "Not modified."},
     },
@@ -141,8 +188,7 @@ async def get_artifact(
     format: ArtifactFormat = ArtifactFormat.JSON,
 ) -> Response:
     """The latest version, or another. PUT needs the ETag of its JSON."""
-    artifacts = ThreadArtifacts(service, thread)
-    found = await artifacts.get(name) if version is None else await artifacts.get_version(name, version)
+    found = await ThreadArtifacts(service, thread).get(name, version)
     if format is ArtifactFormat.JSON:
         return respond_with_etag(request, _to_body(found))
     content, is_csv = _decode_content(found.artifact), format is ArtifactFormat.CSV
@@ -154,9 +200,9 @@ async def get_artifact(
 
 
 @router.put(
-    "/api/threads/{threadId}/artifacts/{name}",
+    "/{name}",
     summary="Save a new version of an artifact",
-    responses={**refusals(404, 409, 412, 413, 428), 201: {"model": ArtifactBody, "description": "It was created."}},
+    responses={**refusals(409, 412, 413, 428), 201: {"model": ArtifactBody, "description": "It was created."}},
 )
 async def edit_artifact(
     thread: WritableThread,
@@ -177,7 +223,8 @@ async def edit_artifact(
             raise PreconditionError("there is no such artifact", help="Leave If-Match out to add one.")
         response.status_code = 201
     elif match is None:
-        raise ConditionMissingError("If-Match is required", help="Send the ETag of the version that you have seen.")
+        help = "Send the ETag of the version that you have seen."
+        raise Refusal("If-Match is required", help=help, status=428, kind="condition-missing")
     else:
         require_match(match, _to_body(found))
     title = body.title or (found.artifact.title if found else name)
@@ -187,34 +234,27 @@ async def edit_artifact(
     return _body_with_etag(response, await artifacts.save(draft, found))
 
 
-@router.get(
-    "/api/threads/{threadId}/artifacts/{name}/versions",
-    summary="List the versions of an artifact",
-    responses=refusals(404),
-)
+@router.get("/{name}/versions", summary="List the versions of an artifact")
 async def list_artifact_versions(thread: OwnThread, name: Name, service: ServiceDep) -> ArtifactVersionList:
     """The stored versions, the oldest first, and what the report makes of it now."""
-    return ArtifactVersionList(
-        versions=[
-            ArtifactVersion(
-                version=one.version, title=one.title, created=one.created, by="person" if one.author else "openassay"
-            )
-            for one in await ThreadArtifacts(service, thread).list_versions(name)
-        ]
-    )
+    artifacts = ThreadArtifacts(service, thread)
+    versions = [
+        ArtifactVersion(
+            version=one.version, title=one.title, created=one.created, by="person" if one.author else "openassay"
+        )
+        for one in await artifacts.list_versions(await artifacts.get(name))
+    ]
+    return ArtifactVersionList(versions=versions)
 
 
-@router.delete(
-    "/api/threads/{threadId}/artifacts/{name}",
-    status_code=204,
-    summary="Delete the edits of an artifact",
-    responses=refusals(404, 412),
-)
+@router.delete("/{name}", status_code=204, summary="Delete the edits of an artifact", responses=refusals(412))
 async def delete_artifact(thread: WritableThread, name: Name, service: ServiceDep, match: IfMatch = None) -> Response:
     """Every version that a person has made is deleted; an artifact of their own is deleted altogether."""
-    artifacts = ThreadArtifacts(service, thread)
-    require_match(match, _to_body(await artifacts.get(name)))
-    await artifacts.reset(name)
+    found = await ThreadArtifacts(service, thread).get(name)
+    require_match(match, _to_body(found))
+    if not found.edited:
+        raise NotFoundError(f"nobody has edited {name}", help="It is as OpenAssay has made it.")
+    await service.resources.artifacts.delete(thread.id, name)
     return Response(status_code=204)
 
 

@@ -13,7 +13,7 @@ from openassay.server.bodies import Body, JsonData, hide_file_urls, refusals, wi
 from openassay.server.runs import INTERRUPT_EXAMPLE, InterruptBody, to_interrupt
 from openassay.server.service import Service, ServiceDep
 
-router = APIRouter(tags=["reviews"])
+router = APIRouter(responses=refusals(), tags=["reviews"])
 ReviewId = Annotated[
     str,
     Path(
@@ -64,7 +64,7 @@ class ThreadReviews(Body):
     reviews: tuple[ReviewBody, ...]
 
 
-@router.get("/api/reviews", summary="List your open questions", responses=refusals())
+@router.get("/api/reviews", summary="List your open questions")
 async def list_reviews(caller: Reader, service: ServiceDep) -> ReviewList:
     """Of all your threads, those that are due first coming first."""
     found = await service.engine.interrupts.reviews(owner=caller.user)

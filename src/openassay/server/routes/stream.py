@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
@@ -20,7 +20,7 @@ from openassay.models.event import ENDED, Event
 from openassay.models.thread import Run
 from openassay.server.auth import Caller, VisibleThread
 from openassay.server.bodies import redact_event, refusals
-from openassay.server.problems import Refusal
+from openassay.server.responses import Refusal, respond_with_events
 from openassay.server.service import Service, ServiceDep
 from openassay.storage.database import EVENTS
 
@@ -35,7 +35,6 @@ _LINK_FIELDS: dict[str, tuple[str, ...]] = {  # the data of events that a link s
     "citation": ("id", "title", "url"),
     "done": ("status", "confidence", "sources", "checked", "total"),
 }
-_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _EXAMPLE = """\
 retry: 1000
 
@@ -63,28 +62,6 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-class EventStream(StreamingResponse):
-    """A stream of batches; FastAPI's own takes one event at a time, with a heartbeat of 15 s whatever is set."""
-
-    media_type = "text/event-stream"
-
-
-class EventIdError(Refusal):
-    """To continue from an event that does not exist would skip some, or send some twice."""
-
-    status, kind = 422, "event-id"
-
-    def __init__(self) -> None:
-        super().__init__("no event of this thread has that id", help="Leave the id out to read from the beginning.")
-
-
-class StreamPosition(NamedTuple):
-    """Where a reader is: every event up to this one was sent."""
-
-    run: Run
-    seq: int = 0
-
-
 async def reserve_stream(caller: Caller, service: ServiceDep) -> AsyncIterator[None]:
     with service.feeds.reserve(caller.name, service.settings.server.streams_per_user):
         yield
@@ -94,7 +71,7 @@ async def reserve_stream(caller: Caller, service: ServiceDep) -> AsyncIterator[N
     "/api/stream/{threadId}",
     summary="Follow a thread",
     operation_id="stream",
-    response_class=EventStream,
+    response_class=StreamingResponse,
     responses=_RESPONSES,
     dependencies=[Depends(reserve_stream)],
 )
@@ -130,53 +107,57 @@ async def stream_thread(
     position = await _find_start(service, visible, id, run)
     if position is None:
         return Response(status_code=204)
-    has_ended = position.run.id == runs[-1].id and position.run.status in ENDED
-    if has_ended and not await _has_event(service, position.run.id, position.seq + 1):
+    first, seq = position
+    has_ended = first.id == runs[-1].id and first.status in ENDED
+    if has_ended and not await _has_event(service, first.id, seq + 1):
         return Response(status_code=204)
-    return EventStream(_stream_events(service, position, is_link), headers=_HEADERS)
+    return respond_with_events(_stream_events(service, first, seq, is_link))
 
 
-async def _find_start(service: Service, runs: list[Run], id: str | None, name: str | None) -> StreamPosition | None:
+async def _find_start(service: Service, runs: list[Run], id: str | None, name: str | None) -> tuple[Run, int] | None:
+    """Return the run to begin with, and the last event of it that the reader has."""
     if id:
         parts = _ID.fullmatch(id)
         run = next((run for run in runs if parts and run.id == parts[1]), None)
-        if parts is None or run is None:
-            raise EventIdError
-        position = StreamPosition(run, int(parts[2]))
-        if position.seq and not await _has_event(service, run.id, position.seq):
-            raise EventIdError
-        return position
+        seq = int(parts[2]) if parts else 0
+        if run is None or (seq and not await _has_event(service, run.id, seq)):
+            # To continue from an event that does not exist would skip some, or send some twice.
+            help = "Leave the id out to read from the beginning."
+            raise Refusal("no event of this thread has that id", help=help, status=422, kind="event-id")
+        return run, seq
     if name is None:
-        return StreamPosition(runs[-1]) if runs else None
+        return (runs[-1], 0) if runs else None
     found = next((run for run in runs if run.id == name), None)
     if found is None:
         raise NotFoundError("no such run on this thread", help="Look at the thread for its runs.")
-    return StreamPosition(found)
+    return found, 0
 
 
 async def _has_event(service: Service, run: str, seq: int) -> bool:
     return await asyncio.to_thread(service.resources.rows.find, EVENTS, run, seq) is not None
 
 
-async def _stream_events(service: Service, position: StreamPosition | None, is_link: bool) -> AsyncIterator[bytes]:
+async def _stream_events(service: Service, run: Run, seq: int, is_link: bool) -> AsyncIterator[bytes]:
+    """Yield the events of a run after that one, and of the later runs of its thread."""
     to_frame = _link_frame if is_link else _event_frame
     yield f"retry: {RETRY_MS}\n\n".encode()
     try:
-        while position is not None and not service.feeds.closed:
-            run, seq = position
+        while not service.feeds.closed:
             if queued := b"" if is_link else _queue_frame(service, run):
                 yield queued
             async with aclosing(service.feeds.read_batches(run.id, seq, service.settings.server.heartbeat)) as batches:
                 async for events in batches:
                     queued = b"" if is_link else _queue_frame(service, run)
                     yield b"".join(map(to_frame, events)) or queued or b": still here\n\n"
-            runs = await service.engine.threads.runs(position.run.thread)
-            later = [run for run, before in zip(runs[1:], runs, strict=False) if before.id == position.run.id]
-            position = StreamPosition(later[0]) if later else None
+            runs = await service.engine.threads.runs(run.thread)
+            later = [one for one, before in zip(runs[1:], runs, strict=False) if before.id == run.id]
+            if not later:
+                return
+            run, seq = later[0], 0
     except NotFoundError:  # it was deleted meanwhile
         return
     except OpenAssayError as error:
-        _log.warning("a stream of thread %s was cut: %s", position and position.run.thread, error.message)
+        _log.warning("a stream of thread %s was cut: %s", run.thread, error.message)
         yield _format_frame("error", {"message": "the events of this run cannot be read any more"})
 
 

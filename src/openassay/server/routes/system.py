@@ -1,4 +1,4 @@
-"""Health, metrics, the graph, and the web UI.
+"""Health, metrics, the graph, the choices for a question, and the web UI.
 
 The files of the web UI are read once, when the server starts. Their address contains a digest of all of them, so that a
 browser caches them for good and never mixes two versions.
@@ -9,28 +9,34 @@ import hashlib
 import json
 from base64 import b64encode
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from string import Template
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple, get_args
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
+from fastapi import Path as PathParameter
 from pydantic import Field
 
+from openassay.engine.choices import describe_depth, describe_model, select_default_models, unavailable_reason
 from openassay.engine.timings import Timings
 from openassay.errors import NotFoundError
+from openassay.fetch.documents import SUFFIXES
 from openassay.graph import STATUS, build_graph
 from openassay.models.event import Status
+from openassay.models.plan import FEWEST_WORDS, LONGEST, MOST_WORDS, Depth, Mode, QueryType, Style
+from openassay.protocols import RemoteSource
 from openassay.server.auth import OwnThread, Reader, Visitor, Watcher
 from openassay.server.bodies import Body, Id, refusals, with_examples
-from openassay.server.problems import Refusal
+from openassay.server.responses import Refusal
+from openassay.server.routes.threads import MAX_DOCUMENTS
 from openassay.server.service import ServiceDep
 from openassay.telemetry.health import Readiness, list_checks
 from openassay.telemetry.metrics import MEDIA, Metrics
 
 health_router = APIRouter(tags=["health"])
-figures_router = APIRouter(tags=["figures"])
-graph_router = APIRouter(tags=["graph"])
+figures_router = APIRouter(responses=refusals(), tags=["figures"])
+choices_router = APIRouter(responses=refusals(), tags=["choices"])
+graph_router = APIRouter(responses=refusals(), tags=["graph"])
 ui_router = APIRouter(include_in_schema=False)
 _METRICS_EXAMPLE = (
     "# HELP openassay_requests_total Requests that were answered.\n# TYPE openassay_requests_total counter\n"
@@ -58,7 +64,7 @@ async def get_timings(
     operation_id="metrics",
     summary="Get the metrics of the server",
     response_class=Response,
-    responses={**refusals(), 200: {"description": "The metrics.", "content": {"text/plain": _METRICS}}},
+    responses={200: {"description": "The metrics.", "content": {"text/plain": _METRICS}}},
 )
 async def get_metrics(_: Watcher, request: Request) -> Response:
     """In the text format of Prometheus."""
@@ -92,7 +98,7 @@ class GraphBody(Body):
     edges: tuple[EdgeBody, ...]
 
 
-@graph_router.get("/api/graph", summary="Get the research graph", responses=refusals())
+@graph_router.get("/api/graph", summary="Get the research graph")
 async def get_graph(caller: Reader) -> GraphBody:
     return await asyncio.to_thread(load_graph)
 
@@ -111,8 +117,103 @@ def load_graph() -> GraphBody:
     )
 
 
-class NotReadyError(Refusal):
-    status, kind = 503, "not-ready"
+# Choices for a question, and the defaults. Nothing on the network is asked ----------------------------------------
+
+
+class DepthChoice(Body):
+    name: Depth
+    about: str
+
+
+class SourceChoice(Body):
+    """`kind`: what it has; `own` is on the server's machine. `usd` is what one search costs."""
+
+    name: str
+    kind: QueryType | Literal["own"]
+    available: bool
+    reason: str = Field(default="", description="Why it cannot be searched.")
+    usd: float = 0.0
+
+
+class Defaults(Body):
+    """What is used for options that are left out; leave them out instead of sending these."""
+
+    depth: Depth
+    mode: Mode
+    source: str
+    style: Style
+    words: int
+    usd: float = Field(description="The most a question may cost.")
+    model: str | None = Field(description="The model used; embedded costs nothing, null: it cannot be used.")
+
+
+class FileLimits(Body):
+    suffixes: tuple[str, ...]
+    max_mb: float = Field(description="Of one file.")
+    most: int = Field(description="Of one question.")
+
+
+class Choices(Body):
+    model_config = with_examples("""
+        {"depths": [{"name": "quick", "about": "An answer of up to 220 words: one sub-question, ..."}],
+        "styles": ["academic", "technical", "executive"], "modes": ["auto", "plan"],
+        "sources": [
+        {"name": "brave", "kind": "web", "available": false, "reason": "needs BRAVE_API_KEY", "usd": 0.005}],
+        "defaults": {"depth": "standard", "mode": "auto", "source": "auto", "style": "academic", "words": 2000,
+        "usd": 2.0, "model": "embedded"},
+        "files": {"suffixes": [".pdf", ".txt"], "maxMb": 25, "most": 100},
+        "words": [50, 20000], "longestQuestion": 2000, "shareDays": 7}
+        """)
+
+    depths: tuple[DepthChoice, ...]
+    styles: tuple[Style, ...]
+    modes: tuple[Mode, ...]
+    sources: tuple[SourceChoice, ...]
+    defaults: Defaults
+    files: FileLimits
+    words: tuple[int, int] = Field(description="Of a report: the fewest and the most.")
+    longest_question: int = Field(description="In characters.")
+    share_days: float = Field(description="For which a link is valid by default.")
+
+
+@choices_router.get("/api/choices", summary="List the choices for a question")
+def get_choices(caller: Reader, service: ServiceDep) -> Choices:
+    """The same for everybody, as the settings have it."""
+    settings = service.settings
+    server, models = settings.server, select_default_models(settings)
+    sources = []
+    for source in service.resources.sources.list_sources():
+        reason = unavailable_reason(source, settings)
+        choice = SourceChoice(name=source.name, kind="own", available=not reason, reason=reason)
+        if isinstance(source, RemoteSource):
+            choice = choice.model_copy(update={"kind": source.types[0], "usd": source.terms.usd})
+        sources.append(choice)
+    return Choices(
+        depths=tuple(DepthChoice(name=depth, about=describe_depth(depth, settings, models)) for depth in Depth),
+        styles=get_args(Style),
+        modes=tuple(Mode),
+        sources=tuple(sources),
+        defaults=Defaults(
+            depth=settings.depth,
+            mode=settings.mode,
+            source=settings.source,
+            style=settings.style_guide,
+            words=settings.target_length,
+            usd=settings.budget.usd,
+            model=describe_model(models),
+        ),
+        files=FileLimits(
+            suffixes=tuple(sorted(SUFFIXES)),
+            max_mb=min(server.upload_mb, settings.reading.max_file_mb),
+            most=min(MAX_DOCUMENTS, server.uploads),
+        ),
+        words=(FEWEST_WORDS, MOST_WORDS),
+        longest_question=LONGEST,
+        share_days=server.share_days,
+    )
+
+
+# Health -------------------------------------------------------------------------------------------------------
 
 
 class HealthBody(Body):
@@ -145,10 +246,12 @@ async def readyz(request: Request, service: ServiceDep) -> ReadinessBody:
     if not service.dispatcher.is_alive():
         problems.append("no worker is picking up runs")
     if problems:
-        raise NotReadyError("; ".join(problems), help="The server's log says more.", headers={"Retry-After": "5"})
+        message, headers = "; ".join(problems), {"Retry-After": "5"}
+        raise Refusal(message, help="The server's log says more.", headers=headers, status=503, kind="not-ready")
     return ReadinessBody(status="degraded" if degraded else "ok", degraded=degraded)
 
 
+_STATIC = Path(__file__).parents[1] / "static"
 _CACHE_FOREVER = "public, max-age=31536000, immutable"
 _MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _MODULES = {  # the names by which modules import each other
@@ -175,7 +278,8 @@ class Interface(NamedTuple):
 
 @cache
 def load_interface() -> Interface:
-    found = dict(sorted(_read_files(files("openassay.server") / "static")))
+    paths = {path.relative_to(_STATIC).as_posix(): path for path in _STATIC.rglob("*")}
+    found = {name: paths[name].read_bytes() for name in sorted(paths) if name.endswith((*_MEDIA, "index.html"))}
     digest = hashlib.sha256(b"".join(name.encode() + content for name, content in found.items())).hexdigest()[:16]
     base = f"/ui/{digest}"
     modules = json.dumps({"imports": {name: f"{base}/{path}" for name, path in _MODULES.items()}})
@@ -189,16 +293,6 @@ def load_interface() -> Interface:
     return Interface(digest, found, page.encode(), policy)
 
 
-def _read_files(folder: Traversable, under: str = "") -> list[tuple[str, bytes]]:
-    names: list[tuple[str, bytes]] = []
-    for one in folder.iterdir():
-        if one.is_dir():
-            names += _read_files(one, f"{under}{one.name}/")
-        elif one.name.endswith(tuple(_MEDIA)) or one.name == "index.html":
-            names.append((f"{under}{one.name}", one.read_bytes()))
-    return names
-
-
 @ui_router.get("/")
 @ui_router.get("/t/{threadId}")
 async def open_ui() -> Response:
@@ -209,7 +303,7 @@ async def open_ui() -> Response:
 
 
 @ui_router.get("/ui/{digest}/{part:path}")
-async def get_ui_file(digest: str, part: Annotated[str, Path(max_length=200)]) -> Response:
+async def get_ui_file(digest: str, part: Annotated[str, PathParameter(max_length=200)]) -> Response:
     interface = load_interface()
     content = interface.files.get(part) if digest == interface.digest else None
     if content is None:

@@ -1,33 +1,32 @@
-"""Threads and their runs: questions, state, reports, history and branches."""
+"""Threads and their runs: questions, history and branches."""
 
 import asyncio
-from collections.abc import Collection
-from datetime import date, datetime
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import AfterValidator, Field, StrictBool
+from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt
+from pydantic.config import JsonDict
 
 from openassay.engine.diff import ReportDiff
-from openassay.engine.state_view import StateView
 from openassay.errors import NotFoundError, UsageError
 from openassay.models.event import RunStatus
-from openassay.models.evidence import DocumentKind
-from openassay.models.plan import Depth, Mode, Style, parse_edits
-from openassay.models.report import ReportData
-from openassay.models.thread import LONGEST_DELIVERABLE, BranchChanges, BranchTree, Cursor, Priority, ThreadSummary
-from openassay.server import responses, runs
-from openassay.server.auth import (
-    Caller,
-    OwnThread,
-    Principal,
-    Reader,
-    VisibleThread,
-    WritableThread,
-    Writer,
-    load_own_thread,
+from openassay.models.plan import FEWEST_WORDS, MOST_USD, MOST_WORDS, Depth, Mode, Style, parse_edits
+from openassay.models.thread import (
+    LONGEST_DELIVERABLE,
+    BranchChanges,
+    BranchTree,
+    CheckpointInfo,
+    Cursor,
+    Priority,
+    ResearchOptions,
+    Thread,
+    ThreadSummary,
 )
+from openassay.server import responses, runs
+from openassay.server.auth import Caller, OwnThread, Reader, VisibleThread, WritableThread, Writer, load_own_thread
 from openassay.server.bodies import (
     NOT_MODIFIED,
     Body,
@@ -39,33 +38,14 @@ from openassay.server.bodies import (
     require_shallow,
     with_examples,
 )
-from openassay.server.idempotency import Idempotency
-from openassay.server.problems import MalformedError
-from openassay.server.reports import RunQuery, load_report, redact_for
-from openassay.server.responses import IfMatch
-from openassay.server.runs import RunBody, StartResponse, to_run_body, wait_for_start
-from openassay.server.schemas import (
-    EXAMPLE,
-    Documents,
-    Name,
-    QuestionRequest,
-    ThreadBody,
-    Usd,
-    Words,
-    cursor_after,
-    decode_cursor,
-    encode_cursor,
-    load_thread_body,
-    resolve_documents,
-)
-from openassay.server.service import Service, ServiceDep
+from openassay.server.responses import IfMatch, decode_cursor, encode_cursor
+from openassay.server.routes.reports import no_checkpoint
+from openassay.server.runs import Idempotency, RunBody, StartResponse, to_run_body, wait_for_start
+from openassay.server.service import Principal, Service, ServiceDep
 from openassay.text.words import fold
 
-threads_router = APIRouter(tags=["threads"])
-state_router = APIRouter(tags=["state"])
-history_router = APIRouter(tags=["history"])
-PASSAGE_CONTEXT = 400  # characters shown before and after a passage
-MAX_OFFSET = 1 << 40
+threads_router = APIRouter(responses=refusals(), tags=["threads"])
+history_router = APIRouter(responses=refusals(404), tags=["history"])
 HISTORY_PAGE, MAX_HISTORY = 30, 500
 THREADS_PAGE, MAX_THREADS = 30, 200
 SEARCH_PAGE, MAX_SEARCH = 200, 2_000  # threads that a search reads at once, and for one request
@@ -73,322 +53,50 @@ MAX_SEARCH_LENGTH = 200  # characters of a search
 MAX_TITLE_LENGTH = 200
 MAX_EXCLUDED_SOURCES = 100
 
-# State, reports and documents -----------------------------------------------------------------------------------
-
-Checkpoint = Annotated[
-    str | None,
-    Query(
-        pattern="^[0-9a-fA-F-]{1,36}$",
-        description="A checkpoint of the history: its id, the beginning of that, or its number.",
-        examples=["3"],
-    ),
-]
-
-
-class StateBody(Body):
-    """`values`: see the reference of the state view; `next`: the nodes that run next."""
-
-    model_config = with_examples("""
-        {"values": {"status": "searching", "user_inputs": {"goal": "How did Tesla's deliveries change over 2023?"}},
-        "next": ["fuse"], "checkpointId": "1f0a5b1e-0000-6000-8000-000000000000"}
-        """)
-
-    values: StateView
-    next: tuple[str, ...]
-    checkpoint_id: str | None
-
-
-@state_router.get(
-    "/api/threads/{threadId}/state",
-    summary="Get the state of a thread",
-    response_model=StateBody,
-    responses={**refusals(404, 409), **NOT_MODIFIED},
-)
-async def get_state(
-    thread: OwnThread, service: ServiceDep, request: Request, checkpoint: Checkpoint = None
-) -> Response:
-    """As it is now, or was at a checkpoint of its history."""
-    try:
-        view = await (
-            service.engine.view(thread.id) if checkpoint is None else service.engine.history.view(thread.id, checkpoint)
-        )
-    except NotFoundError as error:
-        if checkpoint is None:
-            raise
-        raise no_checkpoint() from error  # the message of the other may say whose checkpoint it is
-    body = {"values": hide_file_urls(view.plain()), "next": list(view.next), "checkpointId": view.checkpoint}
-    return responses.respond_with_etag(request, body)
-
-
-def no_checkpoint() -> NotFoundError:
-    return NotFoundError("this thread has no such checkpoint", help="Look at its history.")
-
-
-@state_router.get(
-    "/api/threads/{threadId}/report",
-    summary="Get the report",
-    response_model=ReportData,
-    responses={**refusals(404), **NOT_MODIFIED},
-)
-async def get_report(
-    thread: VisibleThread, caller: Caller, service: ServiceDep, request: Request, run: RunQuery = None
-) -> Response:
-    """The latest finished one, or that of an earlier run, as data: every sentence with its claims, and every claim with
-    the spans of documents that it rests on. A link shows the latest, without its plan, queries and checkpoints."""
-    report = await load_report(service, caller, thread, run)
-    return responses.respond_with_etag(request, redact_for(caller, report, service).plain())
-
-
-Hash = Annotated[str, Path(pattern="^[0-9a-fA-F]{8,64}$", description="The hash of a document, or its beginning.")]
-Offset = Annotated[int | None, Query(ge=0, le=MAX_OFFSET, description="In characters of the document's text.")]
-
-
-class DocumentText(Body):
-    """`text` goes from `start` to `end` of a document of `length` characters; `passage` is the one that was asked for.
-    Both are counted from the beginning of the document."""
-
-    model_config = with_examples("""
-        {"hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "title": "Annual report",
-        "url": "https://example.com/annual-report", "host": "example.com", "kind": "web", "author": null,
-        "published": "2024-01-31", "fetched": "2026-01-01T12:00:10Z", "length": 48211, "start": 1200, "end": 2200,
-        "text": "... rose by 38 percent ...", "passage": [1600, 1800]}
-        """)
-
-    hash: str
-    title: str
-    url: str
-    host: str = ""
-    kind: DocumentKind
-    author: str | None = None
-    published: date | None = None
-    fetched: datetime
-    length: int
-    start: int
-    end: int
-    text: str
-    passage: tuple[int, int] | None = Field(default=None)
-
-
-@state_router.get(
-    "/api/threads/{threadId}/documents/{hash}",
-    summary="Read a document that the report rests on",
-    response_model=DocumentText,
-    responses={**refusals(404), **NOT_MODIFIED},
-)
-async def read_document(
-    hash: Hash,
-    thread: VisibleThread,
-    caller: Caller,
-    service: ServiceDep,
-    request: Request,
-    start: Offset = None,
-    end: Offset = None,
-) -> Response:
-    """All of its text, or a passage with its context. A link shows the passages that the report cites, without their
-    context."""
-    if (start is None) is not (end is None) or (start is not None and end is not None and start >= end):
-        raise MalformedError("a passage needs a start, and an end after it")
-    document = await service.engine.document(hash, thread=thread.id)
-    passage = (start, end) if start is not None and end is not None else None
-    first, last, length = 0, len(document.text), len(document.text)
-    if caller.share is not None:
-        claims = (await service.engine.history.report(thread.id)).claims
-        spans = [span for claim in claims for span in (*claim.spans, *claim.against) if span.document == document.hash]
-        if passage is None or not any(span.start <= passage[0] and passage[1] <= span.end for span in spans):
-            raise NotFoundError("the report cites no such passage", help="Its claims list those that it does.")
-    if passage is not None:
-        if passage[1] > length:
-            raise NotFoundError(f"the document has {length:,} characters", help="Name a passage of it.")
-        context = PASSAGE_CONTEXT if caller.share is None else 0
-        first, last = max(passage[0] - context, 0), min(passage[1] + context, length)
-    fields = {"hash", "title", "host", "kind", "author", "published", "fetched"}
-    body = DocumentText(
-        **document.model_dump(include=fields),
-        url=hide_file_urls(document.url),
-        length=length,
-        start=first,
-        end=last,
-        text=document.text[first:last],
-        passage=passage,
-    )
-    return responses.respond_with_etag(request, body)
-
-
-# History ------------------------------------------------------------------------------------------------------
-
-
-class MomentBody(Body):
-    model_config = with_examples("""
-        {"checkpoint": "1f0a5b1e-0000-6000-8000-000000000000", "short": "1f0a5b1e", "number": 3,
-        "time": "2026-01-01T12:00:08Z", "run": "a1b2c3d4e5f6", "after": ["plan"], "next": ["dispatch"],
-        "begins": false, "planned": true, "round": 0, "iteration": 0, "summary": "3 sub-questions", "usd": 0.04}
-        """)
-
-    checkpoint: str
-    short: str
-    number: int
-    time: datetime
-    run: str
-    after: tuple[str, ...] = ()
-    next: tuple[str, ...] = ()
-    begins: bool = False
-    planned: bool = False
-    round: int = 0
-    iteration: int = 0
-    summary: str = ""
-    usd: float = Field(default=0.0, description="What its run had spent by then.")
-
-
-class HistoryBody(Body):
-    moments: tuple[MomentBody, ...]
-
-
-@history_router.get("/api/threads/{threadId}/history", summary="Get the history of a thread", responses=refusals(404))
-async def get_history(
-    thread: OwnThread,
-    service: ServiceDep,
-    limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = HISTORY_PAGE,
-    run: Annotated[Id | None, Query(description="Of this run alone.")] = None,
-) -> HistoryBody:
-    """The newest comes last; `limit` counts from there."""
-    try:
-        found = await service.engine.history.list_page(thread.id, limit=limit, run=run)
-    except UsageError as error:
-        if isinstance(error, NotFoundError):
-            raise
-        found = []  # nothing has happened on it yet
-    return HistoryBody(moments=tuple(MomentBody(**dict(moment)) for moment in found))
-
-
-class BranchBody(Body):
-    """A thread with the branches that began on it."""
-
-    model_config = with_examples("""
-        {"thread": "4f1c2a9b7d3e", "title": "How did Tesla's deliveries change over 2023?", "status": "done",
-        "usd": 0.31, "parent": null, "ofDeleted": false, "changed": "", "moment": "", "checkpoint": null,
-        "branches": []}
-        """)
-
-    thread: str
-    title: str
-    status: RunStatus | None = None
-    usd: float = 0.0
-    parent: str | None = None
-    of_deleted: bool = False
-    changed: str = ""
-    moment: str = Field(default="", description="The checkpoint of the parent at which it began, in words.")
-    checkpoint: str | None = Field(default=None, description="The id of that checkpoint in the parent's history.")
-    branches: tuple["BranchBody", ...] = ()
-
-
-@history_router.get("/api/threads/{threadId}/branches", summary="Get the branches of a thread", responses=refusals(404))
-async def get_branches(thread: OwnThread, service: ServiceDep) -> BranchBody:
-    """From its root. A branch belongs to the owner of its parent."""
-    return _to_branch(await service.engine.branches.tree(thread.id))
-
-
-def _to_branch(tree: BranchTree) -> BranchBody:
-    own = tree.model_dump(exclude={"branches"})
-    return BranchBody(**hide_file_urls(own), branches=tuple(map(_to_branch, tree.branches)))
-
-
-Data = Annotated[dict[str, Any], AfterValidator(require_shallow)]
-
-
-class ChangesBody(Body):
-    """What is different on the branch; what is left out stays the same."""
-
-    question: ReadableText | None = None
-    plan: Data | None = Field(default=None, description="A whole one.")
-    edits: tuple[Data, ...] = Field(default=(), description="Of the plan.")
-    deliverable: Annotated[ReadableText, Field(min_length=1, max_length=LONGEST_DELIVERABLE)] | None = None
-    style: Style | None = None
-    words: Words | None = None
-    source: Name | None = None
-    documents: Documents | None = None
-    web: StrictBool | None = None
-    without: Annotated[tuple[Name, ...], Field(max_length=MAX_EXCLUDED_SOURCES)] = Field(
-        default=(), description="Sources: an id of the report, an address, or a host."
-    )
-    depth: Depth | None = None
-    model: Name | None = None
-    usd: Usd | None = None
-
-    async def to_changes(self, service: Service, caller: Principal) -> BranchChanges:
-        """Raise AnswerError for invalid edits, NotFoundError for another person's documents."""
-        if self.edits:
-            parse_edits(list(self.edits))
-        own = {name: value for name, value in self if name != "documents"}
-        docs = None if self.documents is None else await resolve_documents(service, caller, self.documents)
-        return BranchChanges(**own, docs=docs)
-
-
-class ForkRequest(Body):
-    model_config = with_examples(
-        '{"checkpoint": "3", "changes": {"deliverable": "a memo of one page"}}', '{"changes": {"without": ["S2"]}}'
-    )
-
-    checkpoint: Annotated[ReadableText, Field(min_length=1, max_length=36, pattern="^[0-9a-fA-F-]+$")] | None = Field(
-        default=None, description="A checkpoint: its id, the beginning of that, or its number; none: the last."
-    )
-    changes: ChangesBody = ChangesBody()
-    interactive: StrictBool | None = Field(default=None, description="Whether a person can answer; none: as before.")
-
-
-@history_router.post(
-    "/api/threads/{threadId}/fork",
-    summary="Fork a thread at a checkpoint",
-    response_model=StartResponse,
-    responses={**refusals(402, 404, 409), 202: {"model": StartResponse, "description": "It waits for an answer."}},
-)
-async def fork_thread(
-    body: ForkRequest, thread: WritableThread, caller: Writer, service: ServiceDep, once: Idempotency
-) -> Response:
-    """Creates a new thread; this one stays as it is. The branch begins at the last checkpoint at which the changes can
-    take effect."""
-
-    async def work() -> Response:
-        run = await once.find_run()
-        if run is None:
-            await _check_checkpoint(service, thread.id, body.checkpoint)
-            changes = await body.changes.to_changes(service, caller)
-            run = await runs.fork(
-                service, caller, thread.id, body.checkpoint, changes, interactive=body.interactive, id=once.name
-            )
-        return await wait_for_start(service, run)
-
-    return await once(work)
-
-
-async def _check_checkpoint(service: Service, thread: str, checkpoint: str | None) -> None:
-    """Raise NotFoundError for a checkpoint that is not the thread's."""
-    if checkpoint is not None:
-        try:
-            await service.engine.history.state(thread, checkpoint)
-        except NotFoundError as error:
-            raise no_checkpoint() from error
-
-
-Side = Annotated[
-    str,
-    Query(
-        pattern="^[0-9a-z]{1,32}(@[0-9a-fA-F-]{1,36})?$",
-        description="A thread, or THREAD@CHECKPOINT for the draft at that checkpoint.",
-        examples=["4f1c2a9b7d3e", "4f1c2a9b7d3e@3"],
-    ),
-]
-
-
-@history_router.get("/api/diff", summary="Compare two reports", response_model=ReportDiff, responses=refusals(404, 409))
-async def get_diff(a: Side, b: Side, caller: Reader, service: ServiceDep) -> Any:
-    for side in (a, b):
-        thread, _, checkpoint = side.partition("@")
-        await load_own_thread(service, caller, thread)
-        await _check_checkpoint(service, thread, checkpoint or None)
-    return hide_file_urls((await service.engine.history.diff(a, b)).plain())
-
 
 # Questions ----------------------------------------------------------------------------------------------------
+
+MAX_CONTEXT = 20_000  # characters
+MAX_DOMAINS, MAX_DOCUMENTS = 20, 100
+EXAMPLE: JsonDict = {"goal": "How did Tesla's deliveries change over 2023?", "depth": "quick"}
+
+Words = Annotated[StrictInt, Field(ge=FEWEST_WORDS, le=MOST_WORDS)]
+Usd = Annotated[StrictFloat, Field(ge=0, le=MOST_USD, allow_inf_nan=False)]
+Name = Annotated[ReadableText, Field(min_length=1, max_length=200)]
+Documents = Annotated[tuple[Id, ...], Field(max_length=MAX_DOCUMENTS, description="Ids of documents you uploaded.")]
+
+
+class QuestionRequest(Body):
+    model_config = with_examples(EXAMPLE)
+
+    goal: ReadableText = Field(description="The question, of at most 2,000 characters.")
+    depth: Depth | None = None
+    style: Style | None = None
+    words: Words | None = None
+    source: Name | None = Field(default=None, description="Where to search; several with commas between them.")
+    web: StrictBool = Field(default=False, description="Search the web beside the documents.")
+    model: Name | None = None
+    usd: Usd | None = Field(default=None, description="The most it may cost.")
+    context: Annotated[ReadableText, Field(max_length=MAX_CONTEXT)] = ""
+    domains: Annotated[tuple[Name, ...], Field(max_length=MAX_DOMAINS)] = ()
+    documents: Documents = ()
+
+    async def to_options(self, service: Service, caller: Principal) -> ResearchOptions:
+        """Return the options of a run; raise NotFoundError for a document that is not the caller's."""
+        settings = service.settings
+        return ResearchOptions(
+            depth=self.depth or settings.depth,
+            user=caller.user,
+            source=self.source or settings.source,
+            docs=await resolve_documents(service, caller, self.documents),
+            **self.model_dump(by_alias=False, include={"web", "style", "words", "model", "usd", "context", "domains"}),
+        )
+
+
+async def resolve_documents(service: Service, caller: Principal, documents: tuple[str, ...]) -> tuple[str, ...]:
+    """Return uploads as a run's options name them, or raise NotFoundError for another person's. No path of the server's
+    disk comes in from outside."""
+    return tuple(map(str, await service.resources.uploads.paths(caller.user, documents))) if documents else ()
 
 
 class StartRequest(QuestionRequest):
@@ -418,13 +126,9 @@ async def start_thread(body: StartRequest, caller: Writer, service: ServiceDep, 
         if run is None:
             if body.thread_id is not None:
                 await load_own_thread(service, caller, body.thread_id)
-            wanted = {
-                "mode": body.mode_override,
-                "interactive": body.interactive,
-                "approve_plan": body.approve_plan,
-                "priority": body.priority,
-            }
-            options = (await body.to_options(service, caller)).model_copy(update=wanted)
+            wanted = body.model_dump(by_alias=False, include={"interactive", "approve_plan", "priority"})
+            options = await body.to_options(service, caller)
+            options = options.model_copy(update={**wanted, "mode": body.mode_override})
             run = await runs.ask(service, caller, body.goal, options, body.thread_id, id=once.name)
         return await wait_for_start(service, run)
 
@@ -456,10 +160,54 @@ class EstimateBody(Body):
 async def estimate_question(body: QuestionRequest, caller: Reader, service: ServiceDep) -> EstimateBody:
     """Nothing is written and nothing is spent."""
     runs.refuse_local_model(body.model, service.settings)
-    return EstimateBody(**dict(await service.engine.estimate(body.goal, await body.to_options(service, caller))))
+    options = await body.to_options(service, caller)
+    return EstimateBody.model_validate(await service.engine.estimate(body.goal, options))
 
 
 # Threads ------------------------------------------------------------------------------------------------------
+
+
+class ThreadBody(Body):
+    model_config = with_examples("""
+        {"id": "4f1c2a9b7d3e", "title": "How did Tesla's deliveries change over 2023?",
+        "created": "2026-01-01T12:00:00Z", "updated": "2026-01-01T12:01:30Z", "mode": null, "status": "done",
+        "question": "How did Tesla's deliveries change over 2023?", "turns": 1, "usd": 0.31, "parent": null,
+        "left": false, "damaged": false}
+        """)
+
+    id: str
+    title: str
+    created: datetime
+    updated: datetime
+    mode: Mode | None = None
+    status: RunStatus | None = Field(default=None, description="Of its last run; null: no question yet.")
+    question: str = Field(default="", description="Of its last run.")
+    turns: int = 0
+    usd: float = Field(default=0.0, description="What all its runs have cost.")
+    parent: str | None = Field(default=None, description="The thread it is a branch of.")
+    left: bool = Field(default=False, description="It is running, but its process is gone.")
+    damaged: bool = Field(default=False, description="Its stored data are damaged.")
+
+
+async def load_thread_body(service: Service, thread: Thread) -> ThreadBody:
+    runs = await service.engine.threads.runs(thread.id)
+    branch = await service.engine.threads.branch(thread.id)
+    spent = [(await service.resources.ledger.get_spend(run.id)).usd for run in runs]
+    return ThreadBody(
+        **thread.model_dump(include={"id", "title", "created", "updated", "mode"}),
+        status=runs[-1].status if runs else None,
+        question=runs[-1].question if runs else "",
+        turns=len(runs),
+        usd=round(sum(spent), 6),
+        parent=branch.parent if branch else None,
+    )
+
+
+def cursor_after(page: Sequence[ThreadSummary]) -> Cursor | None:
+    """Return the cursor after a page. Damaged threads may have no time, and are listed again."""
+    last = next((one for one in reversed(page) if not one.damaged or one.title), None)
+    return Cursor(last.updated, last.id) if last else None
+
 
 Statuses = Annotated[
     tuple[RunStatus, ...], Query(max_length=len(RunStatus), description="Only threads whose last run has one of these.")
@@ -471,7 +219,7 @@ class ThreadList(Body):
     next_cursor: str | None = Field(description="Where the next page begins; null: there is none.")
 
 
-@threads_router.get("/api/threads", summary="List your threads", responses=refusals())
+@threads_router.get("/api/threads", summary="List your threads")
 async def list_threads(
     caller: Reader,
     service: ServiceDep,
@@ -489,7 +237,7 @@ async def list_threads(
         found = await service.engine.overview(limit + 1, status, owner=caller.user, after=after)
         after = cursor_after(found[:limit]) if len(found) > limit else None
     return ThreadList(
-        threads=tuple(ThreadBody(**one.model_dump(exclude={"owner"})) for one in found[:limit]),
+        threads=tuple(map(ThreadBody.model_validate, found[:limit])),
         next_cursor=encode_cursor(*after) if after else None,
     )
 
@@ -520,9 +268,7 @@ class NewThread(Body):
     mode: Mode | None = None
 
 
-@threads_router.post(
-    "/api/threads", status_code=201, summary="Create an empty thread", response_model=ThreadBody, responses=refusals()
-)
+@threads_router.post("/api/threads", status_code=201, summary="Create an empty thread", response_model=ThreadBody)
 async def create_thread(body: NewThread, caller: Writer, service: ServiceDep) -> Response:
     thread = await service.engine.create_thread(body.title, body.mode, caller.user)
     body_out = await load_thread_body(service, thread)
@@ -655,5 +401,161 @@ class ModeBody(Body):
 @threads_router.patch("/api/threads/{threadId}/mode", summary="Set the mode of a thread", responses=refusals(404))
 async def set_mode(body: ModeBody, thread: WritableThread, service: ServiceDep) -> ModeBody:
     """Takes effect at once: open planning questions are dropped when a thread changes to auto."""
-    await runs.change_mode(service, thread.id, body.mode)
+    if await service.engine.interrupts.set_mode(thread.id, body.mode, queued=service.has_workers):
+        service.dispatcher.announce((await service.engine.threads.runs(thread.id))[-1].id)
     return body
+
+
+# History ------------------------------------------------------------------------------------------------------
+
+
+class MomentBody(CheckpointInfo, Body):
+    model_config = with_examples("""
+        {"checkpoint": "1f0a5b1e-0000-6000-8000-000000000000", "short": "1f0a5b1e", "number": 3,
+        "time": "2026-01-01T12:00:08Z", "run": "a1b2c3d4e5f6", "after": ["plan"], "next": ["dispatch"],
+        "begins": false, "planned": true, "round": 0, "iteration": 0, "summary": "3 sub-questions", "usd": 0.04}
+        """)
+
+    usd: float = Field(default=0.0, description="What its run had spent by then.")
+
+
+class HistoryBody(Body):
+    moments: tuple[MomentBody, ...]
+
+
+@history_router.get("/api/threads/{threadId}/history", summary="Get the history of a thread")
+async def get_history(
+    thread: OwnThread,
+    service: ServiceDep,
+    limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = HISTORY_PAGE,
+    run: Annotated[Id | None, Query(description="Of this run alone.")] = None,
+) -> HistoryBody:
+    """The newest comes last; `limit` counts from there."""
+    try:
+        found = await service.engine.history.list_page(thread.id, limit=limit, run=run)
+    except UsageError as error:
+        if isinstance(error, NotFoundError):
+            raise
+        found = []  # nothing has happened on it yet
+    return HistoryBody(moments=tuple(map(MomentBody.model_validate, found)))
+
+
+class BranchBody(BranchTree, Body):
+    """A thread with the branches that began on it."""
+
+    model_config = with_examples("""
+        {"thread": "4f1c2a9b7d3e", "title": "How did Tesla's deliveries change over 2023?", "status": "done",
+        "usd": 0.31, "parent": null, "ofDeleted": false, "changed": "", "moment": "", "checkpoint": null,
+        "branches": []}
+        """)
+
+    moment: str = Field(default="", description="The checkpoint of the parent at which it began, in words.")
+    checkpoint: str | None = Field(default=None, description="The id of that checkpoint in the parent's history.")
+    branches: tuple["BranchBody", ...] = ()
+
+
+@history_router.get("/api/threads/{threadId}/branches", summary="Get the branches of a thread")
+async def get_branches(thread: OwnThread, service: ServiceDep) -> BranchBody:
+    """From its root. A branch belongs to the owner of its parent."""
+    return _to_branch(await service.engine.branches.tree(thread.id))
+
+
+def _to_branch(tree: BranchTree) -> BranchBody:
+    own = tree.model_dump(exclude={"branches"})
+    return BranchBody(**hide_file_urls(own), branches=tuple(map(_to_branch, tree.branches)))
+
+
+Data = Annotated[dict[str, Any], AfterValidator(require_shallow)]
+
+
+class ChangesBody(Body):
+    """What is different on the branch; what is left out stays the same."""
+
+    question: ReadableText | None = None
+    plan: Data | None = Field(default=None, description="A whole one.")
+    edits: tuple[Data, ...] = Field(default=(), description="Of the plan.")
+    deliverable: Annotated[ReadableText, Field(min_length=1, max_length=LONGEST_DELIVERABLE)] | None = None
+    style: Style | None = None
+    words: Words | None = None
+    source: Name | None = None
+    documents: Documents | None = None
+    web: StrictBool | None = None
+    without: Annotated[tuple[Name, ...], Field(max_length=MAX_EXCLUDED_SOURCES)] = Field(
+        default=(), description="Sources: an id of the report, an address, or a host."
+    )
+    depth: Depth | None = None
+    model: Name | None = None
+    usd: Usd | None = None
+
+    async def to_changes(self, service: Service, caller: Principal) -> BranchChanges:
+        """Raise AnswerError for invalid edits, NotFoundError for another person's documents."""
+        if self.edits:
+            parse_edits(list(self.edits))
+        own = {name: value for name, value in self if name != "documents"}
+        docs = None if self.documents is None else await resolve_documents(service, caller, self.documents)
+        return BranchChanges(**own, docs=docs)
+
+
+class ForkRequest(Body):
+    model_config = with_examples(
+        '{"checkpoint": "3", "changes": {"deliverable": "a memo of one page"}}', '{"changes": {"without": ["S2"]}}'
+    )
+
+    checkpoint: Annotated[ReadableText, Field(min_length=1, max_length=36, pattern="^[0-9a-fA-F-]+$")] | None = Field(
+        default=None, description="A checkpoint: its id, the beginning of that, or its number; none: the last."
+    )
+    changes: ChangesBody = ChangesBody()
+    interactive: StrictBool | None = Field(default=None, description="Whether a person can answer; none: as before.")
+
+
+@history_router.post(
+    "/api/threads/{threadId}/fork",
+    summary="Fork a thread at a checkpoint",
+    response_model=StartResponse,
+    responses={**refusals(402, 409), 202: {"model": StartResponse, "description": "It waits for an answer."}},
+)
+async def fork_thread(
+    body: ForkRequest, thread: WritableThread, caller: Writer, service: ServiceDep, once: Idempotency
+) -> Response:
+    """Creates a new thread; this one stays as it is. The branch begins at the last checkpoint at which the changes can
+    take effect."""
+
+    async def work() -> Response:
+        run = await once.find_run()
+        if run is None:
+            await _check_checkpoint(service, thread.id, body.checkpoint)
+            changes = await body.changes.to_changes(service, caller)
+            run = await runs.fork(
+                service, caller, thread.id, body.checkpoint, changes, interactive=body.interactive, id=once.name
+            )
+        return await wait_for_start(service, run)
+
+    return await once(work)
+
+
+async def _check_checkpoint(service: Service, thread: str, checkpoint: str | None) -> None:
+    """Raise NotFoundError for a checkpoint that is not the thread's."""
+    if checkpoint is not None:
+        try:
+            await service.engine.history.state(thread, checkpoint)
+        except NotFoundError as error:
+            raise no_checkpoint() from error
+
+
+Side = Annotated[
+    str,
+    Query(
+        pattern="^[0-9a-z]{1,32}(@[0-9a-fA-F-]{1,36})?$",
+        description="A thread, or THREAD@CHECKPOINT for the draft at that checkpoint.",
+        examples=["4f1c2a9b7d3e", "4f1c2a9b7d3e@3"],
+    ),
+]
+
+
+@history_router.get("/api/diff", summary="Compare two reports", response_model=ReportDiff, responses=refusals(409))
+async def get_diff(a: Side, b: Side, caller: Reader, service: ServiceDep) -> Any:
+    for side in (a, b):
+        thread, _, checkpoint = side.partition("@")
+        await load_own_thread(service, caller, thread)
+        await _check_checkpoint(service, thread, checkpoint or None)
+    return hide_file_urls((await service.engine.history.diff(a, b)).plain())
