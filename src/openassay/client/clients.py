@@ -123,7 +123,7 @@ class ApiMethods:
     def start(
         self,
         /,
-        goal: str,
+        question: str,
         *,
         mode: str | None = None,
         thread: str | None = None,
