@@ -63,7 +63,7 @@ def test_threads_are_left_and_opened_and_never_mix(openassay: Command) -> None:
         say(terminal, "/plan", "nothing has been asked yet")
         say(terminal, "What's happening with Tesla?", "Tesla shares (TSLA)")
         first = openassay.threads()[0]
-        say(terminal, "/new please", "/new stands alone, without “please”")
+        say(terminal, "/new please", "/new takes no words after it, such as “please”")
         say(terminal, "/new", "A new conversation")
         say(terminal, "What about their stock?", "?", "> ")
         terminal.type("Apple")

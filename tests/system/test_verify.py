@@ -80,7 +80,7 @@ def test_a_changed_byte_is_refused_and_named(mine: Command, sent: Path) -> None:
     assert told.json["ok"] is False
     assert any("snapshots/" in line for row in told.json["checks"] for line in row["problems"])
     refused = mine("verify", "--open", spoiled, "--no-browser")
-    refused.refused(1, "is not what was made", "openassay verify")
+    refused.refused(1, "is damaged or was altered", "openassay verify")
 
 
 @pytest.mark.slow
