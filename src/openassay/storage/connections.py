@@ -96,11 +96,11 @@ class ServerLink(ABC, Generic[C]):
         return result
 
     def report_failure(self, purpose: Purpose, error: Exception) -> None:
-        trouble = f"The {self.server} {self._reason(error)}"
-        if self._is_unreachable(error) and not self._closed:
-            self._gone.begin(f"{trouble}; {_UNTIL_BACK}.")
+        is_gone, reason = self._explain(error)
+        if is_gone and not self._closed:
+            self._gone.begin(f"The {self.server} {reason}; {_UNTIL_BACK}.")
         elif not self._closed:
-            self._refusals[purpose].begin(f"{trouble} when used for {purpose}; continuing without.")
+            self._refusals[purpose].begin(f"The {self.server} {reason} when used for {purpose}; continuing without.")
 
     def report_success(self, purpose: Purpose) -> None:
         self._gone.end()
@@ -116,14 +116,13 @@ class ServerLink(ABC, Generic[C]):
     @abstractmethod
     async def _run(self, action: Callable[[C], Awaitable[T]]) -> T: ...
 
-    @abstractmethod
-    def _is_unreachable(self, error: Any) -> bool: ...
-
-    def _reason(self, error: Any) -> str:
-        """Describe an error in words of our own: addresses hold passwords."""
+    def _explain(self, error: Any) -> tuple[bool, str]:
+        """Say whether the server is gone, and what is wrong in words of our own: addresses hold passwords."""
         if isinstance(error, TimeoutError):
-            return "does not answer in time"
-        return "cannot be reached" if self._is_unreachable(error) else f"answers with an error ({type(error).__name__})"
+            return True, "does not answer in time"
+        if isinstance(error, OSError):
+            return True, "cannot be reached"
+        return False, f"answers with an error ({type(error).__name__})"
 
 
 class PostgresLink(ServerLink["AsyncConnection[Any]"]):
@@ -167,7 +166,7 @@ class PostgresLink(ServerLink["AsyncConnection[Any]"]):
                 await connection.execute(_BEGIN)
                 await connection.execute(_LOCK, (name,))
             except self.error_types() as error:
-                reason = self._reason(error)
+                _, reason = self._explain(error)
                 raise StorageError(f"the database {reason}", help="Try again in a moment.", retryable=True) from error
             yield
 
@@ -177,7 +176,7 @@ class PostgresLink(ServerLink["AsyncConnection[Any]"]):
         try:
             await connection.rollback()  # which frees the lock, as the end of the connection does
         except psycopg.Error as error:
-            _log.warning("the database %s while a lock was held", self._reason(error))
+            _log.warning("the database %s while a lock was held", self._explain(error)[1])
         finally:
             await self._pool.putconn(connection)
 
@@ -195,20 +194,15 @@ class PostgresLink(ServerLink["AsyncConnection[Any]"]):
         async with self._pool.connection() as connection:
             return await action(connection)
 
-    def _is_unreachable(self, error: Any) -> bool:
+    def _explain(self, error: Any) -> tuple[bool, str]:
         from psycopg import OperationalError
         from psycopg_pool import PoolTimeout, TooManyRequests
 
-        if isinstance(error, PoolTimeout | TooManyRequests):  # all connections are in use
-            return False
-        state = getattr(error, "sqlstate", None)
-        is_lost = isinstance(error, OperationalError) and (state is None or state[:2] in _CONNECTION_STATES)
-        return is_lost or isinstance(error, OSError)
-
-    def _reason(self, error: Any) -> str:
-        from psycopg_pool import PoolTimeout
-
-        return "cannot be reached in time" if isinstance(error, PoolTimeout) else super()._reason(error)
+        if isinstance(error, PoolTimeout):  # all connections are in use
+            return False, "cannot be reached in time"
+        state = getattr(error, "sqlstate", None) or _CONNECTION_STATES[0]
+        is_lost = isinstance(error, OperationalError) and state[:2] in _CONNECTION_STATES
+        return super()._explain(OSError() if is_lost and not isinstance(error, TooManyRequests) else error)
 
 
 class RedisLink(ServerLink["Redis"]):
@@ -252,18 +246,16 @@ class RedisLink(ServerLink["Redis"]):
     async def _run(self, action: "Callable[[Redis], Awaitable[T]]") -> T:
         return await action(self.client)
 
-    def _is_unreachable(self, error: Any) -> bool:
-        from redis import exceptions
-
-        return isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | OSError)
-
-    def _reason(self, error: Any) -> str:
+    def _explain(self, error: Any) -> tuple[bool, str]:
         from redis import exceptions
 
         refusals = exceptions.AuthenticationError | exceptions.AuthorizationError | exceptions.NoPermissionError
         if isinstance(error, refusals):
-            return "refuses the password in REDIS_URL, or what its user asks"
-        return "does not answer in time" if isinstance(error, exceptions.TimeoutError) else super()._reason(error)
+            is_lost = isinstance(error, exceptions.ConnectionError)
+            return is_lost, "refuses the password in REDIS_URL, or what its user asks"
+        if isinstance(error, exceptions.TimeoutError):
+            return True, "does not answer in time"
+        return super()._explain(OSError() if isinstance(error, exceptions.ConnectionError) else error)
 
 
 def redis_key(kind: Literal["value", "count", "rate"], name: str) -> str:

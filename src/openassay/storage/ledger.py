@@ -223,9 +223,8 @@ class SqlLedger:
     @run_in_thread
     def open(self, run: str, caps: Caps) -> None:
         self._check(run)
-        micros, tokens, requests = (min(cap, _MAX_CAP) for cap in (caps.micros, caps.tokens, caps.requests))
-        share = float(caps.finish_share)
-        values = {"cap_micros": micros, "cap_tokens": tokens, "cap_requests": requests, "finish_share": share}
+        values = {f"cap_{name}": min(getattr(caps, name), _MAX_CAP) for name in Amounts._fields}
+        values["finish_share"] = float(caps.finish_share)
         with self._rows.open_writer("ledger", run) as writer:
             before = writer.find(ACCOUNTS, run)
             stays_refused = before and before["refused"] and not is_larger(caps, _caps(before))
@@ -353,13 +352,12 @@ class SqlLedger:
             if refusal is None:
                 id = self._rows.database.next_id(writer.connection, CALLS.name)
                 writer.insert(CALLS, new_line(id, wanted, now))
-            else:
-                # Research has no money left, unless a call need only wait for others, or a task has used its share.
-                if caps_error(wanted, account):
-                    open_usage = _amounts(writer, _SUM_OPEN_USAGE, wanted.run)
-                    refusal.retryable = fits_after_settlement(wanted, account, open_usage)
-                    if wanted.research and wanted.last and not (refusal.retryable or account.refused):
-                        writer.update(ACCOUNTS, (wanted.run,), {"refused": 1})
+            # Research has no money left, unless a call need only wait for others, or a task has used its share.
+            elif caps_error(wanted, account):
+                open_usage = _amounts(writer, _SUM_OPEN_USAGE, wanted.run)
+                refusal.retryable = fits_after_settlement(wanted, account, open_usage)
+                if wanted.research and wanted.last and not (refusal.retryable or account.refused):
+                    writer.update(ACCOUNTS, (wanted.run,), {"refused": 1})
         return refusal
 
     def _change(self, key: str, verb: str, step: Callable[[Row], LineChanges | None]) -> None:
@@ -391,12 +389,7 @@ def _all_lines(reader: Rows | Writer, run: str) -> list[Row]:
 
 
 def _caps(account: Row) -> Caps:
-    return Caps(
-        micros=account["cap_micros"],
-        tokens=account["cap_tokens"],
-        requests=account["cap_requests"],
-        finish_share=account["finish_share"],
-    )
+    return Caps(**{name: account[f"cap_{name}"] for name in Amounts._fields}, finish_share=account["finish_share"])
 
 
 def _account(writer: Writer, run: str) -> LedgerAccount:
@@ -408,7 +401,7 @@ def _account(writer: Writer, run: str) -> LedgerAccount:
 
 def _amounts(writer: Writer, sql: str, *values: object) -> Amounts:
     row = writer.connection.execute(sql, values).fetchone()
-    return Amounts(int(row["micros"]), int(row["tokens"]), int(row["requests"]))
+    return Amounts(*(int(row[name]) for name in Amounts._fields))
 
 
 def _refusal(writer: Writer, wanted: Reservation, account: LedgerAccount) -> BudgetError | None:

@@ -14,10 +14,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from openassay.errors import NotFoundError, StaleLeaseError, StorageError, ThreadBusyError
 from openassay.models.thread import is_id
@@ -315,36 +315,23 @@ def _wait_for_lock(take: Callable[[], bool], wait: float) -> bool:
     return True
 
 
-@dataclass(slots=True)
-class _LockEntry:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    wanted: int = 0
-
-
 class UserLock:
     """Lets one task at a time read, decide and write about a user: in all processes on that database with a link, else
     in this one. Not reentrant. The lock is the database's: it is free when its holder's process dies."""
 
     def __init__(self, link: PostgresLink | None = None) -> None:
         self._link = link
-        self._entries: dict[str, _LockEntry] = {}
+        self._entries: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # while a task wants one
 
     @asynccontextmanager
     async def acquire(self, user: str) -> AsyncIterator[None]:
         """Hold the lock of a user; StorageError where the database fails, or another process takes too long."""
-        entry = self._entries.setdefault(user, _LockEntry())
-        entry.wanted += 1
-        try:
-            async with entry.lock:  # one connection per user is enough
-                if self._link is None:
+        async with self._entries.setdefault(user, asyncio.Lock()):  # one connection per user is enough
+            if self._link is None:
+                yield
+            else:
+                async with self._link.lock(f"openassay person {user}"):
                     yield
-                else:
-                    async with self._link.lock(f"openassay person {user}"):
-                        yield
-        finally:
-            entry.wanted -= 1
-            if not entry.wanted:
-                del self._entries[user]
 
 
 # Fences refuse what a process still writes for a thread whose lease it has lost. The holder of a lease has a token,

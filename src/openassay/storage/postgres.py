@@ -83,11 +83,9 @@ _ESCAPE, _ZERO, _SELF = "\ue000", "\ue000\ue001", "\ue000\ue002"
 
 
 def _encode_value(value: object) -> object:
-    if isinstance(value, bool):
-        return int(value)
-    if not isinstance(value, str) or not ("\0" in value or _ESCAPE in value):
-        return str(value) if isinstance(value, str) else value  # an enumeration is its text
-    return value.replace(_ESCAPE, _SELF).replace("\0", _ZERO)
+    if isinstance(value, str):  # an enumeration is its text
+        return str(value).replace(_ESCAPE, _SELF).replace("\0", _ZERO)
+    return int(value) if isinstance(value, bool) else value
 
 
 def restore_rows(cursor: "Cursor[Any]") -> "RowMaker[dict[str, Any]]":
@@ -115,8 +113,6 @@ MIGRATION_LOCK_SECONDS = 600  # to wait for another process that migrates, or th
 _MIGRATION_LOCK = 7_301_226  # the advisory lock of the process that migrates
 # Lets a server notice that the process has died while it works on a long statement. Not every system supports it.
 _CONNECTION_CHECK = b"SET client_connection_check_interval = '1s'"
-
-
 MAX_CONNECTIONS = 10
 START_SECONDS = 5.0  # to wait for a server that has refused once: it may be starting
 WAIT_SECONDS = 30.0  # to wait for a server that restarts, or for a free connection

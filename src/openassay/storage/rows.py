@@ -155,9 +155,9 @@ class Heads:
         sql = _ONE + self._database.for_update
         row = connection.execute(sql, (scope,)).fetchone()
         if row is None:
-            if not make:
-                return Head(scope)
             head = Head(scope)
+            if not make:
+                return head
             if self._insert(connection, head) and scope != _EVERYTHING:  # unless another process was faster
                 self._add_to_total(connection, 1, int(head.seal, 16))
             row = connection.execute(sql, (scope,)).fetchone()
@@ -189,10 +189,8 @@ class Heads:
         """Delete the heads of rows that were deleted; return how many there were."""
         seals = []
         for scope in scopes:
-            row = connection.execute(_ONE, (scope,)).fetchone()
-            if row is not None:
-                connection.execute("DELETE FROM heads WHERE scope = ?", (scope,))
-                seals.append(row["seal"])
+            found = connection.execute("DELETE FROM heads WHERE scope = ? RETURNING seal", (scope,)).fetchall()
+            seals += [row["seal"] for row in found]
         if self._seals.keyed and seals:
             self._add_to_total(connection, -len(seals), -self.sum_seals(seals))
         return len(seals)
@@ -456,8 +454,7 @@ class Writer:
         """Delete the rows of `rest`, a WHERE clause; return how many."""
         if not rest.startswith("WHERE "):
             raise StorageError("rows are deleted by a WHERE clause", help="This is a fault in OpenAssay: report it.")
-        found = self.connection.execute(f"SELECT seal FROM {table.name} {rest}", values).fetchall()  # noqa: S608
-        self.connection.execute(f"DELETE FROM {table.name} {rest}", values)  # noqa: S608
+        found = self.connection.execute(f"DELETE FROM {table.name} {rest} RETURNING seal", values).fetchall()  # noqa: S608
         self._update_head(-len(found), -self._rows.heads.sum_seals(row["seal"] for row in found))
         return len(found)
 

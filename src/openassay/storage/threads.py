@@ -92,57 +92,6 @@ ORDER BY updated, id LIMIT ?
 """
 
 
-def load_overview(
-    rows: Rows, limit: int, statuses: Collection[RunStatus], owner: str | None, after: Cursor | None
-) -> list[ThreadSummary]:
-    """Summarise threads in a handful of statements, however many there are.
-
-    Threads and their last runs are checked as they are read; turns and costs are counted. Damaged threads are marked,
-    and those whose time cannot be read come last."""
-    if owner is None:
-        check_thread_count(rows)
-    else:
-        check_owner_threads(rows, owner)
-    conditions, values = list[str](), list[object](statuses)
-    if statuses:
-        conditions.append(f"{_LAST} IN ({', '.join('?' for _ in statuses)})")
-    if owner is not None:
-        conditions.append("owner = ?")
-        values.append(owner)
-    if after:
-        conditions.append("(updated, id) < (?, ?)")
-        values += [timestamp(after.updated), after.id]
-    values.append(limit)
-    where = f"WHERE {' AND '.join(conditions)} {_ORDER}" if conditions else _ORDER
-    threads, unreadable = rows.read_lenient(THREADS, where, values)
-    page = f"(SELECT id FROM threads {where})"  # noqa: S608  # marks alone
-    counted = rows.database.query(_TURNS.format(page=page), values)
-    paid = rows.database.query(_COSTS.format(page=page), values)
-    turns = {row["thread"]: int(row["n"]) for row in counted}
-    costs = {row["thread"]: int(row["micros"]) / MICRO for row in paid}
-    found, damaged_runs = rows.read_lenient(RUNS, _LAST_RUNS.format(page=page), values)
-    branches, damaged_branches = rows.read_lenient(BRANCHES, f"WHERE thread IN {page}", values)
-    runs = {row["thread"]: row for row in found}
-    parents = {row["thread"]: row["parent"] for row in branches}
-    damaged = {row["thread"] for row in (*damaged_runs, *damaged_branches)}
-    summaries = []
-    for row in threads:
-        run = runs.get(row["id"])
-        summary = ThreadSummary(
-            **{name: value for name, value in row.items() if name != "mode"},
-            status=run["status"] if run else None,
-            question=run["question"] if run else "",
-            turns=turns.get(row["id"], 0),
-            usd=costs.get(row["id"], 0.0),
-            parent=parents.get(row["id"]),
-            damaged=row["id"] in damaged,
-        )
-        summaries.append(summary)
-    for row in unreadable:
-        summaries.append(ThreadSummary(id=str(row["id"]), title="", created=_NEVER, updated=_NEVER, damaged=True))
-    return summaries
-
-
 def check_thread_count(rows: Rows) -> None:
     """Raise IntegrityError if the row of a thread is missing, which a list would not show."""
     found = rows.database.query_one(_COUNT_THREADS)
@@ -177,8 +126,54 @@ class SqlThreads(RowStore):
     def overview(
         self, *, limit: int, statuses: Collection[RunStatus] = (), owner: str | None = None, after: Cursor | None = None
     ) -> list[ThreadSummary]:
-        """Summarise threads, the last changed first; `statuses` are those of a thread's last run."""
-        return load_overview(self._rows, max(limit, 0), statuses, owner, after)
+        """Summarise threads, the last changed first, in a handful of statements, however many there are. `statuses` are
+        those of a thread's last run.
+
+        Threads and their last runs are checked as they are read; turns and costs are counted. Damaged threads are
+        marked, and those whose time cannot be read come last."""
+        rows = self._rows
+        if owner is None:
+            check_thread_count(rows)
+        else:
+            check_owner_threads(rows, owner)
+        conditions, values = list[str](), list[object](statuses)
+        if statuses:
+            conditions.append(f"{_LAST} IN ({', '.join('?' for _ in statuses)})")
+        if owner is not None:
+            conditions.append("owner = ?")
+            values.append(owner)
+        if after:
+            conditions.append("(updated, id) < (?, ?)")
+            values += [timestamp(after.updated), after.id]
+        values.append(max(limit, 0))
+        where = f"WHERE {' AND '.join(conditions)} {_ORDER}" if conditions else _ORDER
+        threads, unreadable = rows.read_lenient(THREADS, where, values)
+        page = f"(SELECT id FROM threads {where})"  # noqa: S608  # marks alone
+        counted = rows.database.query(_TURNS.format(page=page), values)
+        paid = rows.database.query(_COSTS.format(page=page), values)
+        turns = {row["thread"]: int(row["n"]) for row in counted}
+        costs = {row["thread"]: int(row["micros"]) / MICRO for row in paid}
+        found, damaged_runs = rows.read_lenient(RUNS, _LAST_RUNS.format(page=page), values)
+        branches, damaged_branches = rows.read_lenient(BRANCHES, f"WHERE thread IN {page}", values)
+        runs = {row["thread"]: row for row in found}
+        parents = {row["thread"]: row["parent"] for row in branches}
+        damaged = {row["thread"] for row in (*damaged_runs, *damaged_branches)}
+        summaries = []
+        for row in threads:
+            run = runs.get(row["id"])
+            summary = ThreadSummary(
+                **{name: value for name, value in row.items() if name != "mode"},
+                status=run["status"] if run else None,
+                question=run["question"] if run else "",
+                turns=turns.get(row["id"], 0),
+                usd=costs.get(row["id"], 0.0),
+                parent=parents.get(row["id"]),
+                damaged=row["id"] in damaged,
+            )
+            summaries.append(summary)
+        for row in unreadable:
+            summaries.append(ThreadSummary(id=str(row["id"]), title="", created=_NEVER, updated=_NEVER, damaged=True))
+        return summaries
 
     @run_in_thread
     def list_idle(self, since: datetime, *, limit: int) -> list[str]:

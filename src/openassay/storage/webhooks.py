@@ -7,30 +7,26 @@ and a server that was away catches up.
 
 import hashlib
 import json
-import logging
 import secrets
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-from openassay.errors import IntegrityError, NotFoundError, UsageError
+from openassay.errors import NotFoundError, UsageError
 from openassay.models.user import Delivery, Webhook, WebhookEvent
 from openassay.storage.database import (
     DELIVERIES,
     REVIEWS,
     RUNS,
     WEBHOOKS,
-    Connection,
     TableSpec,
     run_in_thread,
     timestamp,
-    utc_now,
 )
-from openassay.storage.rows import Row, Rows, RowStore, Writer
+from openassay.storage.rows import Row, RowStore, Writer
 
-_log = logging.getLogger("openassay")
 PREFIX = "whsec_"
 MAX_WEBHOOKS = 20  # of one user
 MAX_TESTS = 3  # pending deliveries of tests to one webhook
@@ -38,8 +34,6 @@ LIST_LIMIT = 100
 SKEW = timedelta(minutes=5)  # by which the clocks of processes may differ, or one may be slow to commit
 RETENTION = timedelta(days=30)  # of deliveries that were made, or given up
 _OWNED = "thread IN (SELECT id FROM threads WHERE owner = ?)"
-_ENDED = f"SELECT id, finished AS moment FROM runs WHERE finished >= ? AND {_OWNED}"  # noqa: S608  # ours
-_ASKED = f"SELECT id, opened AS moment FROM reviews WHERE opened >= ? AND {_OWNED}"  # noqa: S608
 _PULSE = "SELECT (SELECT max(finished) FROM runs) AS ended, (SELECT max(opened) FROM reviews) AS asked"
 _COUNT = "SELECT count(*) AS count FROM webhooks WHERE owner = ?"
 _LAST_DELIVERY = "SELECT max(created) AS heard FROM deliveries WHERE webhook = ? AND id LIKE 'msg%'"
@@ -60,20 +54,7 @@ WHERE due <= ? AND id IN (
 _OLD = "WHERE due IS NULL AND webhook = ? AND created < ? AND (created < ? OR id LIKE 'test%')"
 
 
-class _WebhookEvent(NamedTuple):
-    """Something that a webhook is to be told of."""
-
-    moment: str
-    table: TableSpec
-    key: str
-    id: str  # of the delivery
-
-
 class SqlWebhooks(RowStore):
-    def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(rows, now)
-        self._damaged: set[str] = set()  # ids of deliveries whose row is damaged, which is logged once
-
     @run_in_thread
     def add(self, owner: str, url: str, events: Sequence[WebhookEvent]) -> Webhook:
         """Add a webhook; UsageError where the user has too many."""
@@ -128,20 +109,18 @@ class SqlWebhooks(RowStore):
     def schedule_deliveries(self, webhook: Webhook) -> int:
         """Store deliveries of what has happened since the last one; return how many are new. They are stored in the
         order in which it happened, all or nothing: the last delivery shows how far the webhook has come."""
-        with self._rows.database.connection() as connection:
-            last = connection.execute(_LAST_DELIVERY, (webhook.id,)).fetchone()["heard"]
-            start = datetime.fromisoformat(last) - SKEW if last else webhook.created
-            since = timestamp(max(start, webhook.created))
-            known = {row["id"] for row in connection.execute(_KNOWN, (webhook.id, since)).fetchall()} | self._damaged
-            events = [event for event in _find_events(connection, webhook, since) if event.id not in known]
-            past = (webhook.id, timestamp(self._now() - RETENTION), since)
-            old = connection.execute(f"SELECT id FROM deliveries {_OLD} LIMIT 1", past).fetchone()  # noqa: S608
-        if not events and old is None:
+        database = self._rows.database
+        last = database.query_one(_LAST_DELIVERY, (webhook.id,))["heard"]
+        start = datetime.fromisoformat(last) - SKEW if last else webhook.created
+        since = timestamp(max(start, webhook.created))
+        known = {row["id"] for row in database.query(_KNOWN, (webhook.id, since))}
+        made = [delivery for delivery in self._find_news(webhook, since) if delivery.id not in known]
+        past = (webhook.id, timestamp(self._now() - RETENTION), since)
+        if not made and database.query_one(f"SELECT id FROM deliveries {_OLD} LIMIT 1", past) is None:  # noqa: S608
             return 0
-        made = [self._build_delivery(webhook, event) for event in sorted(events, key=attrgetter("moment", "id"))]
         with self._rows.open_writer("") as writer:
             writer.delete(DELIVERIES, _OLD, past)
-            return sum(_insert_delivery(writer, delivery) for delivery in made if delivery)
+            return sum(_insert_delivery(writer, delivery) for delivery in sorted(made, key=attrgetter("created", "id")))
 
     @run_in_thread
     def add_test(self, webhook: str, body: dict[str, Any]) -> Delivery | None:
@@ -184,27 +163,28 @@ class SqlWebhooks(RowStore):
         rows = self._rows.read(WEBHOOKS, rest, values)
         return [Webhook.model_validate({**row, "events": tuple(row["events"].split())}) for row in rows]
 
-    def _build_delivery(self, webhook: Webhook, event: _WebhookEvent) -> Delivery | None:
-        try:
-            row = self._rows.find(event.table, event.key)
-        except IntegrityError as error:  # it holds up no other
-            _log.warning("not delivered to webhooks: %s", error.message)
-            self._damaged.add(event.id)
-            return None
-        if row is None:  # its thread was deleted just now
-            return None
-        data: dict[str, Any]
-        if event.table is RUNS:
-            kind, moment = "run.finished", row["finished"]
-            data = {"threadId": row["thread"], "runId": row["id"], "status": row["status"]}
-        else:
-            kind, moment = "run.question", row["opened"]
-            data = {"threadId": row["thread"], "runId": row["run"], "status": "waiting", "questionId": row["id"]}
-            data |= {"kind": row["kind"], "question": row["question"]}
-            data["due"] = _format_time(row["due"]) if row["due"] else None
+    def _find_news(self, webhook: Webhook, since: str) -> Iterator[Delivery]:
+        """Yield deliveries of what has happened since then. A damaged row is logged, and holds up no other."""
+        if WebhookEvent.FINISHED in webhook.events:
+            for row in self._rows.read_lenient(RUNS, f"WHERE finished >= ? AND {_OWNED}", (since, webhook.owner))[0]:
+                data = {"threadId": row["thread"], "runId": row["id"], "status": row["status"]}
+                yield self._build_delivery(webhook, RUNS, row["id"], row["finished"], data)
+        if WebhookEvent.QUESTION in webhook.events:
+            for row in self._rows.read_lenient(REVIEWS, f"WHERE opened >= ? AND {_OWNED}", (since, webhook.owner))[0]:
+                data = {"threadId": row["thread"], "runId": row["run"], "status": "waiting", "questionId": row["id"]}
+                data |= {"kind": row["kind"], "question": row["question"]}
+                data["due"] = _format_time(row["due"]) if row["due"] else None
+                yield self._build_delivery(webhook, REVIEWS, row["id"], row["opened"], data)
+
+    def _build_delivery(
+        self, webhook: Webhook, table: TableSpec, id: str, moment: str, data: dict[str, Any]
+    ) -> Delivery:
+        named = f"{webhook.id} {table.name} {id} {moment}"  # a run may end more than once
+        name = "msg_" + hashlib.sha256(named.encode()).hexdigest()[:24]
+        kind = "run.finished" if table is RUNS else "run.question"
         body = {"type": kind, "timestamp": _format_time(moment), "data": data}
-        created = datetime.fromisoformat(event.moment)
-        return Delivery(id=event.id, webhook=webhook.id, body=body, created=created, due=self._now())
+        created = datetime.fromisoformat(moment)
+        return Delivery(id=name, webhook=webhook.id, body=body, created=created, due=self._now())
 
     def _update_delivery(self, id: str, changes: dict[str, Any]) -> None:
         with self._rows.open_writer("") as writer:
@@ -220,16 +200,6 @@ class SqlWebhooks(RowStore):
 
 def no_webhook(id: str) -> NotFoundError:
     return NotFoundError("no such webhook", help="Look at the list of webhooks for its id.", webhook=id)
-
-
-def _find_events(connection: Connection, webhook: Webhook, since: str) -> Iterator[_WebhookEvent]:
-    queries = {WebhookEvent.FINISHED: (RUNS, _ENDED), WebhookEvent.QUESTION: (REVIEWS, _ASKED)}
-    for event in webhook.events:
-        table, sql = queries[event]
-        for row in connection.execute(sql, (since, webhook.owner)).fetchall():
-            named = f"{webhook.id} {table.name} {row['id']} {row['moment']}"  # a run may end more than once
-            id = "msg_" + hashlib.sha256(named.encode()).hexdigest()[:24]
-            yield _WebhookEvent(row["moment"], table, row["id"], id)
 
 
 def _insert_delivery(writer: Writer, made: Delivery) -> bool:
