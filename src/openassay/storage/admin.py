@@ -89,7 +89,6 @@ def _migration_names(connection: Connection, tables: Sequence[TableSize]) -> lis
 
 
 def _read_value(connection: Connection, sql: str, *values: str) -> str:
-    """Return the only value of the result."""
     [value] = dict(connection.execute(sql, values).fetchone()).values()
     return str(value)
 

@@ -79,7 +79,6 @@ class Database(Closable, ABC):
         """Open a connection for reading; each statement sees the last committed state."""
 
     def query(self, sql: str, values: Values = ()) -> list[Any]:
-        """Return all rows of one statement."""
         with self.connection() as connection:
             return connection.execute(sql, values).fetchall()
 
@@ -172,7 +171,6 @@ class Migration(NamedTuple):
 
 
 def load_migrations(folder: Traversable) -> list[Migration]:
-    """Read the migrations of a folder, in order."""
     found = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
     migrations = []
     for version, name in enumerate(found, start=1):
@@ -184,7 +182,6 @@ def load_migrations(folder: Traversable) -> list[Migration]:
 
 
 def migration_history(connection: Connection) -> list[MigrationId]:
-    """Read which migrations were applied to a database."""
     rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
     return [(row["version"], row["name"]) for row in rows]
 

@@ -87,7 +87,6 @@ class Stems:
 
 
 def build_vectors(connection: Connection, stems: Stems, texts: Sequence[tuple[str, str]]) -> list[TermVector]:
-    """Count the stems of passages, given with their titles."""
     split = [(split_words(title), split_words(text)) for title, text in texts]
     known = stems.lookup(connection, (word for title, text in split for word in (*title, *text)))
     vectors = []

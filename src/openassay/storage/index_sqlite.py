@@ -386,7 +386,6 @@ def _any_of(terms: Sequence[str]) -> str:
 
 
 def _load_best(connection: sqlite3.Connection, scores: Mapping[int, float], limit: int) -> list[PassageMatch]:
-    """Load the best passages, best first."""
     best = heapq.nsmallest(max(limit, 0), scores, key=lambda id: (-scores[id], id))
     rows = {row["id"]: row for row in connection.execute(_SHOW, (json.dumps(best),))}
     matches = []

@@ -374,7 +374,6 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Raise errors of psycopg as StorageError."""
         import psycopg
         from psycopg_pool import PoolClosed, PoolTimeout
 

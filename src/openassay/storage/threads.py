@@ -461,7 +461,6 @@ class SqlArtifacts(RowStore):
 
     @run_in_thread
     def versions(self, thread: str, name: str) -> list[Artifact]:
-        """List the versions of one, oldest first."""
         return [Artifact.model_validate(row) for row in self._rows.read(ARTIFACTS, _ALL_VERSIONS, (thread, name))]
 
     @run_in_thread
@@ -498,7 +497,6 @@ class SqlArtifacts(RowStore):
 
     @run_in_thread
     def delete(self, thread: str, name: str) -> None:
-        """Delete all its versions."""
         with open_thread_writer(self._rows, thread) as writer:
             if not writer.delete(ARTIFACTS, "WHERE thread = ? AND name = ?", (thread, name)):
                 raise no_artifact(name)
@@ -537,6 +535,5 @@ class SqlPins(RowStore):
 
     @run_in_thread
     def list_for(self, thread: str) -> list[Pin]:
-        """List the pins of a thread, oldest first."""
         rows = self._rows.read(PINS, "WHERE thread = ? ORDER BY created, document", (thread,))
         return [Pin.model_validate(row) for row in rows]

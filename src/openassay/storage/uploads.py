@@ -157,13 +157,13 @@ class DatabaseFileStore(FileStore):
         for folder in self.folder.glob("[!.]*/*"):
             with suppress(OSError):  # another process removes it
                 size = sum(file.stat().st_size for file in folder.iterdir())
-                copies.append(_FileCopy(folder.stat().st_mtime, folder, size))
+                copies.append((folder.stat().st_mtime, folder, size))
         known = self._known_ids()
-        size = sum(copy.size for copy in copies)
-        for copy in sorted(copies):
-            if copy.folder.name not in known or (size > self._max_bytes and copy.used < time.time() - ABANDON_SECONDS):
-                self._discard(copy.folder)
-                size -= copy.size
+        taken = sum(size for _, _, size in copies)
+        for used, folder, size in sorted(copies):
+            if folder.name not in known or (taken > self._max_bytes and used < time.time() - ABANDON_SECONDS):
+                self._discard(folder)
+                taken -= size
 
     def _known_ids(self) -> set[str]:
         return {row["id"] for row in self._rows.database.query("SELECT id FROM uploads")}
@@ -199,12 +199,6 @@ class DatabaseFileStore(FileStore):
             raise IntegrityError(f"the bytes of document {upload.id} are not what was given", help=ALTERATION_HELP)
         file.chmod(0o600)
         os.utime(file, (upload.created.timestamp(),) * 2)  # the same on every machine: an index compares it
-
-
-class _FileCopy(NamedTuple):
-    used: float
-    folder: Path
-    size: int
 
 
 def to_upload(row: Row) -> Upload:

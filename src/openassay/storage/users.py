@@ -249,7 +249,6 @@ class SqlUsers(RowStore):
 
     @run_in_thread
     def find_by_token_id(self, id: str) -> tuple[ApiToken, User] | None:
-        """Return a token and its user by the token's id."""
         row = self._rows.find(TOKENS, id)
         return (_token(row), self._get(row["owner"])) if row else None
 

@@ -86,7 +86,6 @@ class SqlWebhooks(RowStore):
 
     @run_in_thread
     def delete(self, owner: str, id: str) -> None:
-        """Delete a webhook and its deliveries."""
         with self._rows.open_writer("user", owner) as writer:
             if not writer.delete(WEBHOOKS, "WHERE id = ? AND owner = ?", (id, owner)):
                 raise no_webhook(id)
@@ -95,7 +94,6 @@ class SqlWebhooks(RowStore):
 
     @run_in_thread
     def deliveries(self, webhook: str, limit: int = LIST_LIMIT) -> list[Delivery]:
-        """List the deliveries of a webhook, newest first."""
         rest = "WHERE webhook = ? ORDER BY created DESC, id LIMIT ?"
         return [_delivery(row) for row in self._rows.read(DELIVERIES, rest, (webhook, limit))]
 
