@@ -187,11 +187,11 @@ class SqliteIndex(Closable):
         terms = list({word.lower(): f'"{word}"' for word in spaced.split()}.values())[:MAX_WORDS]
         scores: dict[int, float] = {}
         with self._database.connection() as connection:
-            bounds = (ROW_SLACK * MAX_ROWS, max(limit, 0))
-            for query in _build_queries(connection, terms):
-                if query.is_last and scores:
+            queries, fallback = _build_queries(connection, terms)
+            for query in (*queries, *fallback):
+                if query in fallback and scores:
                     break
-                for row in connection.execute(_MATCH, (query.text, *bounds)):
+                for row in connection.execute(_MATCH, (query, ROW_SLACK * MAX_ROWS, max(limit, 0))):
                     # Of several queries that found it, the one counts that scores most of its words.
                     scores[row["id"]] = max(row["score"], scores.get(row["id"], 0.0))
             return _load_best(connection, scores, limit)
@@ -346,28 +346,22 @@ def _run_per_passage(connection: sqlite3.Connection, sql: str, hash: str) -> Non
     connection.executemany(sql, [tuple(row) for row in rows])
 
 
-class _FtsQuery(NamedTuple):
-    text: str
-    is_last: bool = False  # to be asked only where the others have found nothing
-
-
-def _build_queries(connection: sqlite3.Connection, terms: list[str]) -> Iterator[_FtsQuery]:
-    """Yield the queries of the chosen combinations; rows of the rarer words are scored again by their common words.
+def _build_queries(connection: sqlite3.Connection, terms: list[str]) -> tuple[list[str], list[str]]:
+    """Return the queries of the chosen combinations, and what to ask where they find nothing. Rows of the rarer words
+    are scored again by their common words.
 
     BM25 counts how many rows have each word it is given, and gives nothing to one that more than half have: such words
     are dropped where there are others."""
     passages = connection.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()[0]
     frequency = {term: count for term in terms if (count := _count_term(connection, term, passages))}
     telling = {term: count for term, count in frequency.items() if count <= max(passages / 2, MAX_ROWS)} or frequency
+    queries = []
     for all_of, any_of in choose_combinations(telling, passages, MAX_ROWS):
-        if all_of:
-            yield _FtsQuery(f"{' AND '.join(all_of)} AND {_any_of(any_of)}")
-            continue
-        yield _FtsQuery(_any_of(any_of))
-        if common := sorted(set(telling) - set(any_of), key=lambda term: (telling[term], term))[:_MAX_SCORE_WORDS]:
-            yield _FtsQuery(f"{_any_of(any_of)} AND {_any_of(common)}")
-    if max(telling.values(), default=0) > MAX_ROWS:
-        yield _FtsQuery(_any_of(list(frequency)), is_last=True)
+        queries.append(" AND ".join([*all_of, _any_of(any_of)]))
+        common = sorted(set(telling) - set(any_of), key=lambda term: (telling[term], term))[:_MAX_SCORE_WORDS]
+        if common and not all_of:
+            queries.append(f"{_any_of(any_of)} AND {_any_of(common)}")
+    return queries, [_any_of(list(frequency))] if max(telling.values(), default=0) > MAX_ROWS else []
 
 
 def _count_term(connection: sqlite3.Connection, term: str, passages: int) -> int:
