@@ -1,6 +1,7 @@
 """One decision about a person at a time, in one process and in all that share a database."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -74,6 +75,7 @@ async def test_who_fails_or_leaves_is_in_nobodys_way(join: Join) -> None:
     async with asyncio.timeout(30):
         await _enter(there, "ada")
         await _enter(here, "ada")
+    gc.collect()
     assert not here._entries
     assert not there._entries
 

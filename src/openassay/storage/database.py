@@ -101,10 +101,10 @@ class Database(Closable, ABC):
 
     def pending_migrations(self, connection: Connection | None = None) -> list["Migration"]:
         """List the migrations to apply; ConfigurationError where the database is newer, or another program's."""
+        known = load_migrations(self.schema.migrations)  # before a file is made
         if connection is None:
             with self.connection() as opened:
                 return self.pending_migrations(opened)
-        known = load_migrations(self.schema.migrations)
         expected = [(migration.version, migration.name) for migration in known]
         applied = migration_history(connection) if connection.execute(self.has_history).fetchall() else []
         if applied[: len(expected)] != expected[: len(applied)]:

@@ -16,6 +16,7 @@ _log = logging.getLogger("openassay")
 _HEX_DIGITS = 64
 # From reading a document until its thread rests on it no step takes nearly as long, and no two clocks differ so much.
 GRACE_PERIOD = timedelta(days=1)
+_FIND_BY_PREFIX = "SELECT hash FROM documents WHERE hash BETWEEN ? AND ? LIMIT 2"
 _IS_THERE = """
 SELECT unused_documents.hash IS NULL AS safe
 FROM documents LEFT JOIN unused_documents ON unused_documents.hash = documents.hash WHERE documents.hash = ?
@@ -55,7 +56,8 @@ class SqlDocuments(RowStore):
     def get(self, hash: str) -> Document:
         prefix = validate_prefix(hash)
         values = (prefix, prefix.ljust(_HEX_DIGITS, "f"))
-        row = get_only(self._rows.read(DOCUMENTS, "WHERE hash BETWEEN ? AND ? LIMIT 2", values), hash)
+        hashes = [row["hash"] for row in self._rows.database.query(_FIND_BY_PREFIX, values)]
+        row = get_only(self._rows.read(DOCUMENTS, "WHERE hash = ?", (get_only(hashes, hash),)), hash)
         return load_document(row["hash"], row["metadata"], row["text"].encode())
 
     @run_in_thread
