@@ -1,6 +1,7 @@
 """How a database comes to be sealed, and how its key is changed."""
 
-from concurrent.futures import json
+import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import ThreadPoolExecutor
