@@ -4,7 +4,6 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import ThreadPoolExecutor
 
 from openassay.errors import ConfigurationError, IntegrityError
 from openassay.storage import rows as module
