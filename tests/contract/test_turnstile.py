@@ -75,6 +75,7 @@ async def test_who_fails_or_leaves_is_in_nobodys_way(join: Join) -> None:
     async with asyncio.timeout(30):
         await _enter(there, "ada")
         await _enter(here, "ada")
+    del waiting  # whose error holds the lock that it waited for
     gc.collect()
     assert not here._entries
     assert not there._entries
