@@ -215,3 +215,15 @@ class BudgetError(OpenAssayError):
 
     category = Category.VALIDATION
     exit_code = 4
+
+
+def no_thread(id: str) -> NotFoundError:
+    return NotFoundError(f"no thread {id}", help="Look at the list of threads for its id.", thread=id)
+
+
+def no_run(id: str) -> NotFoundError:
+    return NotFoundError(f"no run {id}", help="Look at the runs of its thread for its id.", run=id)
+
+
+def no_artifact(name: str) -> NotFoundError:
+    return NotFoundError(f"this thread has no artifact {name[:40]}", help="Look at the list of its artifacts.")

@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from openassay.errors import NotFoundError, UsageError
+from openassay.models.report import ArtifactDraft
 from openassay.storage import threads as module
 from openassay.storage.database import Database
 from openassay.storage.rows import Rows
-from openassay.storage.threads import ArtifactDraft, SqlArtifacts, SqlThreads
+from openassay.storage.threads import SqlArtifacts, SqlThreads
 from tests.contract.conftest import with_threads
 
 MADE = ArtifactDraft("report", "markdown", "Report", "made")
@@ -54,7 +55,7 @@ async def test_nobody_writes_over_what_they_have_not_seen(store: SqlArtifacts) -
 
 async def test_nothing_a_person_has_made_is_dropped(store: SqlArtifacts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_VERSIONS", 2)
-    monkeypatch.setattr(module, "MAX_NAMES", 2)
+    monkeypatch.setattr(module, "MAX_ARTIFACTS", 2)
     monkeypatch.setattr(module, "MAX_BYTES", 100)
     await store.keep("t", by("ann", "1"), MADE, seen=0)
     await store.keep("t", by("ann", "2"), MADE, seen=2)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
-from openassay.models.user import Upload
+from openassay.models.user import Upload, UploadCursor, UploadQuota
 from openassay.storage.database import CHUNKS
 from openassay.storage.integrity import SqlIntegrity, ensure_seals, reseal
 from openassay.storage.rows import Rows, Seals
@@ -24,8 +24,6 @@ from openassay.storage.uploads import (
     FileStore,
     FolderFileStore,
     SqlUploads,
-    UploadCursor,
-    UploadQuota,
     public_address,
 )
 from tests.contract.conftest import KEY
@@ -264,7 +262,8 @@ from pathlib import Path
 from openassay.storage.uploads import DatabaseFileStore
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows
-from openassay.storage.uploads import UploadQuota, SqlUploads
+from openassay.storage.uploads import SqlUploads
+from openassay.models.user import UploadQuota
 rows = Rows(PostgresDatabase(sys.argv[1]))
 files = DatabaseFileStore(rows, Path(sys.argv[2]))
 uploads = SqlUploads(rows, files)

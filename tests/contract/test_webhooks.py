@@ -7,11 +7,11 @@ import pytest
 from openassay.errors import NotFoundError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.thread import Review, Run, Thread
-from openassay.models.user import Webhook, WebhookEvent
+from openassay.models.user import MAX_WEBHOOK_TESTS, Webhook, WebhookEvent
 from openassay.storage.events import SqlReviews
 from openassay.storage.rows import Rows
 from openassay.storage.threads import SqlThreads
-from openassay.storage.webhooks import MAX_TESTS, MAX_WEBHOOKS, RETENTION, SKEW, SqlWebhooks
+from openassay.storage.webhooks import MAX_WEBHOOKS, RETENTION, SKEW, SqlWebhooks
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 LEASE = timedelta(seconds=40)
@@ -186,9 +186,9 @@ async def test_one_of_each_person_is_taken_at_a_time(world: World) -> None:
 async def test_few_tests_wait_at_a_time(world: World) -> None:
     made = await hook(world)
     body = {"type": "test", "data": {}}
-    assert [bool(await world.store.add_test(made.id, body)) for _ in range(MAX_TESTS + 1)] == [True] * MAX_TESTS + [
-        False
-    ]
+    assert [bool(await world.store.add_test(made.id, body)) for _ in range(MAX_WEBHOOK_TESTS + 1)] == [
+        True
+    ] * MAX_WEBHOOK_TESTS + [False]
     [taken] = await world.store.claim_due(9, LEASE)
     await world.store.record_failure(taken.id, "answered 500", timedelta(seconds=10))
     assert await world.store.add_test(made.id, body) is None

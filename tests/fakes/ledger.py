@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from openassay.errors import BudgetError
+from openassay.models.base import utc_now
 from openassay.models.spend import MICRO, Caps, Charge, LedgerCall, ModelSpend, Reservation, Spend
 from openassay.models.thread import LOCAL
-from openassay.storage.database import timestamp, utc_now
+from openassay.storage.database import timestamp
 from openassay.storage.ledger import (
     BILLED,
     LOST,

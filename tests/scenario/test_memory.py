@@ -14,15 +14,9 @@ from openassay.models.evidence import Document, Hit
 from openassay.models.thread import ResearchOptions
 from openassay.models.user import Preferences
 from openassay.nodes.dispatch import scope_to_sites
-from openassay.nodes.preferences import (
-    LIFT,
-    SourcePreferences,
-    find_sites,
-    language_code,
-    select_sources,
-    source_preferences,
-)
+from openassay.nodes.preferences import LIFT, SourcePreferences, find_sites, select_sources, source_preferences
 from openassay.testing import FakeRemote, make_document
+from openassay.text.language import language_code
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 from tests.scenario.test_web import hit, of, on_the_web
@@ -305,8 +299,8 @@ async def test_a_question_in_another_language_is_asked_in_its_own(lab: Make) -> 
 
 
 def test_codes_of_languages() -> None:
-    assert language_code(Preferences(language=" swedish ")) == "sv"
-    assert language_code(Preferences()) is None
+    assert language_code(" swedish ") == "sv"
+    assert language_code(None) is None
 
 
 def names(planned: Sequence[str] = (), **options: object) -> list[str]:

@@ -19,10 +19,9 @@ from openassay.errors import IntegrityError, NotFoundError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import Depth
 from openassay.models.thread import ResearchOptions
-from openassay.models.user import Preferences, Upload
+from openassay.models.user import Preferences, Upload, UploadQuota
 from openassay.settings import Settings, load
 from openassay.storage.rows import Seals
-from openassay.storage.uploads import UploadQuota
 from tests.conftest import PostgresServer
 from tests.scenario.checking import check_report
 

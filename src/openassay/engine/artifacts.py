@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from openassay.export import Report
 from openassay.export.layout import build_claims_table, build_table
-from openassay.models.report import Artifact, ArtifactTable, Cell, ReportStatus, Section, Sentence
-from openassay.storage.threads import ArtifactDraft
+from openassay.models.report import Artifact, ArtifactDraft, ArtifactTable, Cell, ReportStatus, Section, Sentence
 from openassay.text.words import pluralize
 
 NOTHING = "nothing was found"

@@ -21,7 +21,7 @@ from openassay.engine.state_view import StateView, build_view
 from openassay.engine.thread_lock import ThreadLock
 from openassay.engine.timings import Timings, measure_timings
 from openassay.engine.validation import OpenQuestion, list_skipped_approvals, validate_question
-from openassay.errors import OpenAssayError, StorageError, ThreadBusyError, UsageError
+from openassay.errors import OpenAssayError, StorageError, ThreadBusyError, UsageError, no_run
 from openassay.export import Report
 from openassay.llm.selection import is_private
 from openassay.models.base import Record
@@ -34,7 +34,7 @@ from openassay.nodes.approve import check_breakpoints
 from openassay.protocols import Source
 from openassay.state import question_input
 from openassay.storage.documents import get_only, validate_prefix
-from openassay.storage.threads import active_run_error, no_run
+from openassay.storage.threads import active_run_error
 from openassay.text.redaction import GONE
 
 _log = logging.getLogger("openassay")

@@ -9,13 +9,12 @@ from openassay.engine.checkpoints import CheckpointOutline, effective_state
 from openassay.engine.diff import ReportDiff, ReportEdition, compare_editions, from_report, from_state
 from openassay.engine.runner import Runner
 from openassay.engine.state_view import StateView, build_view
-from openassay.errors import NotFoundError, UsageError
+from openassay.errors import NotFoundError, UsageError, no_run
 from openassay.export import Report
 from openassay.models.event import RunStatus
 from openassay.models.report import ReportData
 from openassay.models.thread import CheckpointInfo
 from openassay.state import StateCompactor
-from openassay.storage.threads import no_run
 from openassay.text.words import pluralize
 
 PAGE = 30  # checkpoints shown unless more are asked for

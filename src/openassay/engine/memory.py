@@ -19,13 +19,13 @@ from pydantic import ValidationError
 
 from openassay.errors import NotFoundError, StorageError, UsageError
 from openassay.models.user import LONGEST_FACT, MemoryFact, Preferences
-from openassay.nodes.preferences import language_code
 from openassay.search.registry import parse_host_or_source
 from openassay.settings import load
 from openassay.storage.locks import lock_handle
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows
 from openassay.storage.users import SqlMemories
+from openassay.text.language import language_code
 from openassay.text.words import clean_text, fold, is_readable, stems
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ async def set_preference(memory: UserMemory, user: str, key: str, value: str) ->
     opposite = _OPPOSITE.get(name)
     if opposite and getattr(before, opposite) != getattr(after, opposite):
         lines.append(f"{opposite}: {shown.get(opposite, 'nobody')}")
-    if name == "language" and language_code(after) is None:
+    if name == "language" and language_code(after.language) is None:
         lines.append("The planner knows; sources cannot be asked in this language.")
     return lines
 

@@ -31,7 +31,7 @@ from openassay.errors import (
     UsageError,
 )
 from openassay.export import Report
-from openassay.models.base import Record
+from openassay.models.base import Record, utc_now
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.evidence import Document, Hit, SearchRequest, Verdict
 from openassay.models.plan import MOST_USD, Depth, Mode
@@ -39,7 +39,6 @@ from openassay.models.thread import ResearchOptions, Run, Thread, is_id
 from openassay.models.user import Scope
 from openassay.protocols import RemoteSource, Source
 from openassay.search.ranking import fuse
-from openassay.storage.database import utc_now
 from openassay.text.words import clean_text
 
 INSTRUCTIONS = (

@@ -1,6 +1,12 @@
-"""The base of all frozen records."""
+"""The base of all frozen records, and the time they are made at."""
+
+from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 class Record(BaseModel):

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
@@ -56,6 +56,24 @@ class Artifact(Record):
     content: str
     created: datetime
     author: str = ""
+
+
+MAX_ARTIFACTS = 100  # of one thread
+
+
+class ArtifactDraft(NamedTuple):
+    """A version to be written; `author` is empty for one that OpenAssay makes."""
+
+    name: str
+    kind: ArtifactKind
+    title: str
+    content: str
+    author: str = ""
+
+
+# Notices of a report in a person's own words begin with these.
+CONSIDERATION_PREFIX = "Taken into account:"
+REVIEWER_PREFIX = "The reviewer said:"
 
 
 class ReportStatus(StrEnum):

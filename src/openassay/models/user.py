@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -51,6 +51,24 @@ class Upload(Record):
     hash: str
     created: datetime
 
+    @property
+    def uri(self) -> str:
+        return f"{SCHEME}{self.owner}/{self.id}"
+
+
+class UploadQuota(NamedTuple):
+    """How much one user may store."""
+
+    files: int
+    bytes: int
+
+
+class UploadCursor(NamedTuple):
+    """The end of a page of uploads, newest first."""
+
+    created: datetime
+    id: str
+
 
 class Scope(StrEnum):
     """What a token is good for."""
@@ -70,6 +88,10 @@ class User(Record):
     usd: float | None = Field(default=None, ge=0)  # the most their runs may cost in a month; None: the settings' word
     requests_per_minute: int | None = Field(default=None, ge=1)  # None: the settings' word
     disabled: bool = False
+
+
+TOKEN_PREFIX = "openassay"  # noqa: S105  # what a token begins with, not one
+SHARE_PREFIX = "share"
 
 
 class ApiToken(Record):
@@ -103,6 +125,9 @@ class ShareLink(Record):
 
 
 # Addresses that are told when a run ends or asks.
+
+WEBHOOK_PREFIX = "whsec_"  # of secrets
+MAX_WEBHOOK_TESTS = 3  # pending deliveries of tests to one webhook
 
 
 class WebhookEvent(StrEnum):

@@ -15,6 +15,7 @@ from langgraph.runtime import Runtime
 from openassay.context import ResearchContext
 from openassay.errors import ConfigurationError
 from openassay.llm.prices import STEPS
+from openassay.models.report import REVIEWER_PREFIX
 from openassay.models.thread import Decision
 from openassay.nodes.harvest import documents_only_from, list_unread_passages, pages_to_skip
 from openassay.nodes.plan import ask_person, is_cut_short
@@ -51,7 +52,6 @@ SHOWN: dict[BreakpointPlace, tuple[str, ...]] = {
 }
 PASSAGES_PER_PAGE = 9  # the median of 181 web pages
 MAX_REVISIONS = 5  # versions a person may send back on top of those the settings allow
-REVIEWER_PREFIX = "The reviewer said:"  # marks a notice in a person's own words
 
 
 async def approve_plan(state: State, runtime: Runtime[ResearchContext]) -> State:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from openassay.models.evidence import Hit
 from openassay.models.thread import ResearchOptions
-from openassay.models.user import Preferences
 from openassay.protocols import Source
 from openassay.text.urls import canonicalize_url, host_of, is_within_domain, registrable_domain, unwrap_url
 
@@ -23,16 +22,6 @@ MAX_HOSTS = 5  # in one request: each takes words or characters from the query w
 # As people write hosts, in small letters: ASP.NET is none. A few endings are those of files far more often.
 _HOST = re.compile(r"(?<![\w@./-])(https?://|www\.)?((?:[a-z0-9-]+\.)+[a-z]{2,})(?![\w.-]*\w)")
 _FILE = re.compile(r"\.(?:py|md|rs|js|ts|sh|pl|cc|so|ps|zip|mov|app|exe|txt|pdf|doc|csv|json|yaml|toml|io)$")
-
-_LANGUAGES = (
-    "ar arabic · bg bulgarian · ca catalan · cs czech · da danish dansk · de german deutsch · el greek · en english · "
-    "es spanish español castellano · et estonian · fa persian farsi · fi finnish suomi · fr french français · "
-    "he hebrew · hi hindi · hr croatian · hu hungarian magyar · id indonesian · it italian italiano · ja japanese · "
-    "ko korean · lt lithuanian · lv latvian · nl dutch nederlands · no norwegian norsk · pl polish polski · "
-    "pt portuguese português · ro romanian · ru russian · sk slovak · sl slovene slovenian · sr serbian · "
-    "sv swedish svenska · th thai · tr turkish türkçe · uk ukrainian · vi vietnamese · zh chinese"
-)
-LANGUAGES = {name: entry.split()[0] for entry in _LANGUAGES.split(" · ") for name in entry.split()}
 
 
 class SourcePreferences(NamedTuple):
@@ -102,12 +91,6 @@ def find_sites(question: str) -> list[str]:
     """List the hosts a question names."""
     hosts = [host for prefix, host in _HOST.findall(question) if prefix or not _FILE.search(host)]
     return list(dict.fromkeys(host for host in hosts if registrable_domain(host)))
-
-
-def language_code(preferences: Preferences) -> str | None:
-    """Return the two-letter code of the language a person prefers, or None for one that is not listed here."""
-    name = (preferences.language or "").strip().lower()
-    return LANGUAGES.get(name) or LANGUAGES.get(re.split("[-_]", name)[0])
 
 
 def select_sources(sources: Sequence[Source], planned: Sequence[str], preferences: SourcePreferences) -> list[Source]:

@@ -10,6 +10,7 @@ from openassay.context import ResearchContext
 from openassay.models.evidence import ANSWERED, Claim, Disagreement, Document, Mark, Verdict
 from openassay.models.plan import Plan, QueryType, SubQuestion
 from openassay.models.report import (
+    CONSIDERATION_PREFIX,
     Coverage,
     Dispute,
     DisputeSide,
@@ -70,7 +71,6 @@ from openassay.verification.terms import collect_words, mask_unverified_terms
 
 SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
 MAX_CITATIONS = 4  # behind one sentence or figure; the claim keeps all its spans
-CONSIDERATION_PREFIX = "Taken into account:"  # marks a notice in the person's own words
 
 
 async def compose_report(

@@ -18,12 +18,12 @@ from openassay.models.evidence import Hit, SearchRequest
 from openassay.models.plan import SubQuestion, Understanding
 from openassay.nodes.dispatch import FAST_RATE, available_types, query_types_of, result_from_hits
 from openassay.nodes.failures import is_transient
-from openassay.nodes.preferences import language_code, source_preferences
+from openassay.nodes.preferences import source_preferences
 from openassay.protocols import RemoteSource, SearchAnswer, Source
 from openassay.reasoning.base import QueryAttempt, QueryRequest, TypedQuery
 from openassay.search.ranking import fuse
 from openassay.state import Plain, SearchOutcome, SearchTask, State
-from openassay.text.language import detect_language
+from openassay.text.language import detect_language, language_code
 from openassay.text.questions import needs_recent_sources, parse_period
 from openassay.text.words import query_key
 
@@ -188,7 +188,7 @@ def build_request(text: str, understanding: Plain, context: ResearchContext) -> 
     avoided = () if only else source_preferences(question, context.options).without
     language = detect_language(question)
     if language in (None, "en"):
-        language = language_code(context.options.preferences)
+        language = language_code(context.options.preferences.language)
     period = parse_period(f"{question} {understanding.get('temporal_scope') or ''}", context.started.date())
     return SearchRequest(
         query=" ".join(_SITE.sub(" ", text).split()) or text,

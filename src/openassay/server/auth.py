@@ -17,13 +17,11 @@ from typing import Annotated
 from fastapi import Depends, Path, Query, Request, Security
 from fastapi.security import HTTPBearer
 
-from openassay.errors import NotFoundError
+from openassay.errors import NotFoundError, no_thread
 from openassay.models.thread import Thread, is_id
-from openassay.models.user import Scope
+from openassay.models.user import SHARE_PREFIX, TOKEN_PREFIX, Scope
 from openassay.server.responses import ForbiddenError, UnknownCallerError
 from openassay.server.service import Principal, Service, ServiceDep
-from openassay.storage.threads import no_thread
-from openassay.storage.users import SHARE_PREFIX, TOKEN_PREFIX
 
 BEARER = HTTPBearer(
     auto_error=False,

@@ -12,8 +12,7 @@ from pydantic.config import JsonDict
 
 from openassay.export import Report
 from openassay.models.event import Event
-from openassay.nodes.approve import REVIEWER_PREFIX
-from openassay.nodes.report import CONSIDERATION_PREFIX
+from openassay.models.report import CONSIDERATION_PREFIX, REVIEWER_PREFIX
 from openassay.text.redaction import Redactor
 from openassay.text.words import is_readable
 

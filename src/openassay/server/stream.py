@@ -15,10 +15,10 @@ from itertools import islice
 
 from openassay.engine.engine import Engine
 from openassay.errors import NotFoundError, OpenAssayError
+from openassay.models.base import utc_now
 from openassay.models.event import ENDED, Event
 from openassay.protocols import Signals
 from openassay.server.responses import TooManyError
-from openassay.storage.database import utc_now
 
 _log = logging.getLogger("openassay")
 MAX_RECENT = 500  # events of a run that are kept for its readers; most runs have fewer

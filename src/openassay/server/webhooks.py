@@ -23,10 +23,9 @@ from openassay.errors import (
 )
 from openassay.fetch.client import FetchClient
 from openassay.fetch.guard import AddressGuard
-from openassay.models.user import Delivery, Webhook
+from openassay.models.base import utc_now
+from openassay.models.user import WEBHOOK_PREFIX, Delivery, Webhook
 from openassay.settings import Settings
-from openassay.storage.database import utc_now
-from openassay.storage.webhooks import PREFIX
 
 _log = logging.getLogger("openassay")
 POLL_SECONDS = 1.0
@@ -174,6 +173,6 @@ def check_address(url: str, settings: Settings) -> str:
 def sign_headers(secret: str, id: str, now: datetime, body: bytes) -> dict[str, str]:
     """Return the headers of Standard Webhooks; the time is that of the attempt."""
     time = str(int(now.timestamp()))
-    key = b64decode(secret.removeprefix(PREFIX))
+    key = b64decode(secret.removeprefix(WEBHOOK_PREFIX))
     digest = hmac.new(key, f"{id}.{time}.".encode() + body, sha256).digest()
     return {"webhook-id": id, "webhook-timestamp": time, "webhook-signature": f"v1,{b64encode(digest).decode()}"}

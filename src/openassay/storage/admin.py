@@ -13,7 +13,7 @@ from openassay.storage.database import ALL_TABLES, EVENTS, MEMORIES, UPLOADS, Co
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
-from openassay.storage.uploads import FileStore, to_upload, upload_uri
+from openassay.storage.uploads import FileStore, to_upload
 
 _TABLES = """
 SELECT relname AS name, reltuples::bigint AS rows, pg_total_relation_size(oid) AS bytes
@@ -165,5 +165,5 @@ def transfer_to_postgres(
         here, there = files
         for upload in map(to_upload, source.read(UPLOADS)):
             if here.has(upload):  # bytes that are missing here stay missing
-                there.put(upload, here.locate(upload_uri(upload)) / upload.name)
+                there.put(upload, here.locate(upload.uri) / upload.name)
     return count

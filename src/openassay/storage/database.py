@@ -17,6 +17,7 @@ from importlib.resources.abc import Traversable
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, Self, TypeVar
 
 from openassay.errors import ConfigurationError, StorageError
+from openassay.models.base import utc_now
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -124,10 +125,6 @@ def timestamp(moment: datetime) -> str:
     if moment.tzinfo is None:
         raise StorageError(f"{moment} has no time zone", help="Use datetime.now(UTC).")
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def run_in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from openassay.errors import EvidenceError, NotFoundError
+from openassay.models.base import utc_now
 from openassay.models.evidence import Document
-from openassay.storage.database import DOCUMENTS, Connection, run_in_thread, timestamp, utc_now
+from openassay.storage.database import DOCUMENTS, Connection, run_in_thread, timestamp
 from openassay.storage.rows import Rows, RowStore
 
 _log = logging.getLogger("openassay")

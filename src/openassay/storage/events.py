@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from openassay.errors import IntegrityError, LateAnswerError, NotFoundError, StorageError
+from openassay.errors import IntegrityError, LateAnswerError, NotFoundError, StorageError, no_run, no_thread
 from openassay.models.event import Event
 from openassay.models.thread import AnswerOrigin, Review
 from openassay.storage.database import EVENTS, NOTES, REVIEWS, USED_DOCUMENTS, ConstraintError, run_in_thread
 from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer, row_name
-from openassay.storage.threads import no_run, no_thread, open_thread_writer
+from openassay.storage.threads import open_thread_writer
 
 _LAST = "SELECT coalesce(max(seq), 0) AS seq FROM events WHERE run = ?"
 

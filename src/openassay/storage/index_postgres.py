@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from openassay.errors import StorageError
+from openassay.models.base import utc_now
 from openassay.models.evidence import Document, Passage
 from openassay.models.user import SCHEME
 from openassay.protocols import FileStamp, IndexCounts, IndexEntry, PassageMatch, PendingPassage
 from openassay.storage import index_sqlite
-from openassay.storage.database import Connection, timestamp, utc_now
+from openassay.storage.database import Connection, timestamp
 from openassay.storage.documents import dump_metadata, get_only, load_document
 from openassay.storage.index_sqlite import MAX_WORDS, check_indexable, choose_combinations
 from openassay.storage.locks import try_postgres_lock

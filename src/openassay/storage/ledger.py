@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from openassay.errors import BudgetError, StorageError
+from openassay.models.base import utc_now
 from openassay.models.spend import MICRO, Caps, Charge, LedgerCall, ModelSpend, Reservation, Spend
 from openassay.models.thread import LOCAL, ResearchOptions
-from openassay.storage.database import ACCOUNTS, CALLS, RUNS, THREADS, run_in_thread, timestamp, utc_now
+from openassay.storage.database import ACCOUNTS, CALLS, RUNS, THREADS, run_in_thread, timestamp
 from openassay.storage.rows import Row, Rows, RowStore, Writer
 
 # Why a call ended without an answer; a line without an error has one, or may still get one.

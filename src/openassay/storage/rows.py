@@ -22,7 +22,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from openassay.errors import ConfigurationError, IntegrityError, StorageError
-from openassay.storage.database import ALL_TABLES, Connection, Database, TableSpec, Values, timestamp, utc_now
+from openassay.models.base import utc_now
+from openassay.storage.database import ALL_TABLES, Connection, Database, TableSpec, Values, timestamp
 from openassay.storage.locks import check_fence
 
 if TYPE_CHECKING:

@@ -5,15 +5,22 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from openassay.errors import IntegrityError, NotFoundError, StorageError, ThreadBusyError, UsageError
-from openassay.models.base import Record
+from openassay.errors import (
+    IntegrityError,
+    StorageError,
+    ThreadBusyError,
+    UsageError,
+    no_artifact,
+    no_run,
+    no_thread,
+)
+from openassay.models.base import Record, utc_now
 from openassay.models.event import AT_WORK, ENDED, RunStatus, Status
 from openassay.models.plan import Mode
-from openassay.models.report import Artifact, ArtifactKind
+from openassay.models.report import MAX_ARTIFACTS, Artifact, ArtifactDraft
 from openassay.models.spend import MICRO
 from openassay.models.thread import Branch, Cursor, ResearchOptions, Run, StopRequest, Thread, ThreadSummary
 from openassay.storage.database import (
@@ -27,7 +34,6 @@ from openassay.storage.database import (
     ConstraintError,
     run_in_thread,
     timestamp,
-    utc_now,
 )
 from openassay.storage.documents import DUE_FOR_SWEEP, GRACE_PERIOD, sweep_documents
 from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer
@@ -382,14 +388,6 @@ def open_thread_writer(rows: Rows, thread: str) -> Iterator[Writer]:
         yield writer
 
 
-def no_thread(id: str) -> NotFoundError:
-    return NotFoundError(f"no thread {id}", help="Look at the list of threads for its id.", thread=id)
-
-
-def no_run(id: str) -> NotFoundError:
-    return NotFoundError(f"no run {id}", help="Look at the runs of its thread for its id.", run=id)
-
-
 def duplicate_id_error(noun: str, id: str) -> StorageError:
     return StorageError(f"there is a {noun} {id} already", help="Choose an id that was not used before.")
 
@@ -425,7 +423,6 @@ def _to_branch(row: Row) -> Branch:
     return Branch.model_validate({**row, "changes": json.loads(row["changes"])})
 
 
-MAX_NAMES = 100  # of one thread
 MAX_VERSIONS = 200  # of one artifact that people have made: none of them is ever dropped unasked
 MAX_BYTES = 50_000_000  # of one thread, all versions together
 
@@ -441,16 +438,6 @@ _SIZES = """
 SELECT name, count(*) AS n, sum(length(content)) AS size FROM artifacts WHERE thread = ? GROUP BY name
 """
 _ALL_VERSIONS = "WHERE thread = ? AND name = ? ORDER BY version"
-
-
-class ArtifactDraft(NamedTuple):
-    """A version to be written; `author` is empty for one that OpenAssay makes."""
-
-    name: str
-    kind: ArtifactKind
-    title: str
-    content: str
-    author: str = ""
 
 
 class SqlArtifacts(RowStore):
@@ -476,9 +463,9 @@ class SqlArtifacts(RowStore):
                 return None
             rows = writer.connection.execute(_SIZES, (thread,)).fetchall()
             sizes = {str(row["name"]): int(row["size"]) for row in rows}
-            if draft.name not in sizes and len(sizes) >= MAX_NAMES:
+            if draft.name not in sizes and len(sizes) >= MAX_ARTIFACTS:
                 raise UsageError(
-                    f"this thread has {MAX_NAMES} artifacts, which is the limit", help="Delete one of them."
+                    f"this thread has {MAX_ARTIFACTS} artifacts, which is the limit", help="Delete one of them."
                 )
             if sum(bool(version.author) for version in stored) >= MAX_VERSIONS:
                 raise UsageError(
@@ -505,10 +492,6 @@ class SqlArtifacts(RowStore):
         made = Artifact(thread=thread, version=version, created=self._now(), **draft._asdict())
         writer.insert(ARTIFACTS, dict(made))
         return made
-
-
-def no_artifact(name: str) -> NotFoundError:
-    return NotFoundError(f"this thread has no artifact {name[:40]}", help="Look at the list of its artifacts.")
 
 
 class Pin(Record):

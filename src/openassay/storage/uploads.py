@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
-from openassay.models.user import SCHEME, Upload
-from openassay.storage.database import CHUNKS, UPLOADS, run_in_thread, timestamp, utc_now
+from openassay.models.base import utc_now
+from openassay.models.user import SCHEME, Upload, UploadCursor, UploadQuota
+from openassay.storage.database import CHUNKS, UPLOADS, run_in_thread, timestamp
 from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer
 
 ABANDON_SECONDS = 3600  # after which an incoming file will not arrive any more, and no run reads a copy any more
@@ -242,20 +242,6 @@ def _is_intact(file: Path, upload: Upload) -> bool:
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
-class UploadQuota(NamedTuple):
-    """How much one user may store."""
-
-    files: int
-    bytes: int
-
-
-class UploadCursor(NamedTuple):
-    """The end of a page of uploads, newest first."""
-
-    created: datetime
-    id: str
-
-
 class SqlUploads(RowStore):
     def __init__(self, rows: Rows, files: FileStore, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(rows, now)
@@ -306,7 +292,7 @@ class SqlUploads(RowStore):
     @run_in_thread
     def paths(self, owner: str, ids: Sequence[str]) -> list[str]:
         """Return their addresses for `ResearchOptions.docs`; NotFoundError for another user's."""
-        return [upload_uri(self._get(owner, id)) for id in dict.fromkeys(ids)]
+        return [self._get(owner, id).uri for id in dict.fromkeys(ids)]
 
     @run_in_thread
     def delete(self, owner: str, id: str) -> Upload:
@@ -326,10 +312,6 @@ class SqlUploads(RowStore):
         return to_upload(rows[0])
 
     get = run_in_thread(_get)
-
-
-def upload_uri(upload: Upload) -> str:
-    return f"{SCHEME}{upload.owner}/{upload.id}"
 
 
 def no_document(id: str) -> NotFoundError:

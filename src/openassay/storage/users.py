@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from openassay.errors import NotFoundError, UsageError
 from openassay.models.base import Record
-from openassay.models.user import USUAL, ApiToken, Scope, ShareLink, User
+from openassay.models.user import SHARE_PREFIX, TOKEN_PREFIX, USUAL, ApiToken, Scope, ShareLink, User
 from openassay.storage.database import (
     CHATS,
     MEMORIES,
@@ -188,10 +188,6 @@ class SqlReplies(RowStore):
         """Free a key whose work came to nothing."""
         with self._rows.open_writer("") as writer:
             writer.delete(REPLIES, f"WHERE owner = ? AND key = ? AND status = {PENDING}", (owner, key))
-
-
-TOKEN_PREFIX = "openassay"  # noqa: S105  # what a token begins with, not one
-SHARE_PREFIX = "share"
 
 
 class SqlUsers(RowStore):

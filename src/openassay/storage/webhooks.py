@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from openassay.errors import NotFoundError, UsageError
-from openassay.models.user import Delivery, Webhook, WebhookEvent
+from openassay.models.user import MAX_WEBHOOK_TESTS, WEBHOOK_PREFIX, Delivery, Webhook, WebhookEvent
 from openassay.storage.database import (
     DELIVERIES,
     REVIEWS,
@@ -27,9 +27,7 @@ from openassay.storage.database import (
 )
 from openassay.storage.rows import Row, RowStore, Writer
 
-PREFIX = "whsec_"
 MAX_WEBHOOKS = 20  # of one user
-MAX_TESTS = 3  # pending deliveries of tests to one webhook
 LIST_LIMIT = 100
 SKEW = timedelta(minutes=5)  # by which the clocks of processes may differ, or one may be slow to commit
 RETENTION = timedelta(days=30)  # of deliveries that were made, or given up
@@ -58,7 +56,7 @@ class SqlWebhooks(RowStore):
     @run_in_thread
     def add(self, owner: str, url: str, events: Sequence[WebhookEvent]) -> Webhook:
         """Add a webhook; UsageError where the user has too many."""
-        id, secret = secrets.token_hex(6), PREFIX + b64encode(secrets.token_bytes(32)).decode()
+        id, secret = secrets.token_hex(6), WEBHOOK_PREFIX + b64encode(secrets.token_bytes(32)).decode()
         chosen = tuple(dict.fromkeys(events))
         made = Webhook(id=id, owner=owner, url=url, secret=secret, events=chosen, created=self._now())
         with self._rows.open_writer("user", owner) as writer:
@@ -126,7 +124,7 @@ class SqlWebhooks(RowStore):
         now = self._now()
         made = Delivery(id=f"test_{secrets.token_hex(12)}", webhook=webhook, body=body, created=now, due=now)
         with self._rows.open_writer("") as writer:
-            if int(writer.connection.execute(_TESTS, (webhook,)).fetchone()["count"]) >= MAX_TESTS:
+            if int(writer.connection.execute(_TESTS, (webhook,)).fetchone()["count"]) >= MAX_WEBHOOK_TESTS:
                 return None
             _insert_delivery(writer, made)
         return made

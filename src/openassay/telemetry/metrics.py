@@ -17,9 +17,10 @@ from prometheus_client.registry import Collector
 
 from openassay.engine.timings import is_node_exit, parse_external_call, read_number
 from openassay.errors import StorageError
+from openassay.models.base import utc_now
 from openassay.models.event import ACTIVE, Event, RunStatus
 from openassay.settings import Settings
-from openassay.storage.database import Connection, Database, utc_now
+from openassay.storage.database import Connection, Database
 
 # A thread is touched when its run is queued, and then not before it is claimed.
 _RUNS = """

@@ -104,3 +104,20 @@ def detect_language(text: str) -> str | None:
     told = any(word in _OWN[best] for word in known)
     sure = points[best] >= 3 and points[best] >= next_best + AHEAD and len(known) >= SHARE * len(words)
     return best if told and sure else None
+
+
+_LANGUAGES = (
+    "ar arabic · bg bulgarian · ca catalan · cs czech · da danish dansk · de german deutsch · el greek · en english · "
+    "es spanish español castellano · et estonian · fa persian farsi · fi finnish suomi · fr french français · "
+    "he hebrew · hi hindi · hr croatian · hu hungarian magyar · id indonesian · it italian italiano · ja japanese · "
+    "ko korean · lt lithuanian · lv latvian · nl dutch nederlands · no norwegian norsk · pl polish polski · "
+    "pt portuguese português · ro romanian · ru russian · sk slovak · sl slovene slovenian · sr serbian · "
+    "sv swedish svenska · th thai · tr turkish türkçe · uk ukrainian · vi vietnamese · zh chinese"
+)
+_CODES = {name: entry.split()[0] for entry in _LANGUAGES.split(" · ") for name in entry.split()}
+
+
+def language_code(name: str | None) -> str | None:
+    """Return the two-letter code of a language by its name or its code, or None for one that is not listed here."""
+    name = (name or "").strip().lower()
+    return _CODES.get(name) or _CODES.get(re.split("[-_]", name)[0])

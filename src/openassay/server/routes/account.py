@@ -14,13 +14,13 @@ from openassay.models.plan import FEWEST_WORDS, MOST_WORDS, Style
 from openassay.models.spend import MICRO
 from openassay.models.user import (
     LONGEST_FACT,
+    MAX_WEBHOOK_TESTS,
     MOST_NAMED,
     Delivery,
     Preferences,
     Scope,
     WebhookEvent,
 )
-from openassay.nodes.preferences import language_code
 from openassay.search.registry import parse_host_or_source
 from openassay.server.auth import OwnThread, Person, Reader, Sharer, Visitor, Writer
 from openassay.server.bodies import (
@@ -40,7 +40,7 @@ from openassay.server.responses import (
 )
 from openassay.server.service import ServiceDep
 from openassay.server.webhooks import check_address
-from openassay.storage.webhooks import MAX_TESTS
+from openassay.text.language import language_code
 from openassay.text.words import clean_text, is_readable
 
 account_router = APIRouter(responses=refusals(), tags=["account"])
@@ -172,7 +172,7 @@ async def set_preferences(caller: Writer, service: ServiceDep, body: Preferences
     values = {**body.model_dump(by_alias=False), "prefer": prefer, "avoid": avoid}
     preferences = Preferences.model_validate(values)
     await service.engine.memory.set_preferences(caller.user, preferences)
-    notices = [UNKNOWN_LANGUAGE] if preferences.language and language_code(preferences) is None else []
+    notices = [UNKNOWN_LANGUAGE] if preferences.language and language_code(preferences.language) is None else []
     return PreferencesResult.model_validate({**preferences.plain(), "notices": notices})
 
 
@@ -424,7 +424,7 @@ async def check_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> D
     made = await service.resources.webhooks.add_test(webhook.id, body)
     if made is None:
         raise TooManyError(
-            f"{MAX_TESTS} tests of this webhook are pending",
+            f"{MAX_WEBHOOK_TESTS} tests of this webhook are pending",
             retry_after=TEST_RETRY_SECONDS,
             help="Look at its deliveries.",
         )

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, ValidationError
 
 from openassay.engine.artifacts import CurrentArtifact, offer_artifacts, resolve_artifacts
-from openassay.errors import NotFoundError, UsageError
+from openassay.errors import NotFoundError, UsageError, no_artifact
 from openassay.export.layout import as_csv, as_markdown
-from openassay.models.report import Artifact, ArtifactKind, ArtifactTable, PlainText
+from openassay.models.report import MAX_ARTIFACTS, Artifact, ArtifactDraft, ArtifactKind, ArtifactTable, PlainText
 from openassay.models.thread import Thread
 from openassay.server.auth import OwnThread, WritableThread, Writer
 from openassay.server.bodies import Body, ReadableText, created_links, redact_report, refusals
@@ -31,7 +31,6 @@ from openassay.server.responses import (
     to_json_bytes,
 )
 from openassay.server.service import Service, ServiceDep
-from openassay.storage.threads import MAX_NAMES, ArtifactDraft, no_artifact
 
 router = APIRouter(prefix="/api/threads/{threadId}/artifacts", responses=refusals(404), tags=["artifacts"])
 MAX_BYTES = 1_000_000  # of a content
@@ -161,10 +160,10 @@ async def add_artifact(
     found = await artifacts.load_all()
     if body.name in found:
         raise UsageError(f"there is an artifact {body.name} already", help="Choose another name, or change it.")
-    if len(found) >= MAX_NAMES:
-        raise UsageError(f"a thread has at most {MAX_NAMES} artifacts", help="Delete one of them.")
+    if len(found) >= MAX_ARTIFACTS:
+        raise UsageError(f"a thread has at most {MAX_ARTIFACTS} artifacts", help="Delete one of them.")
     stem = re.sub(r"[^a-z0-9]+", "-", body.title.lower()).strip("-")[:32].strip("-") or "artifact"
-    names = (stem, *(f"{stem}-{number}" for number in range(2, MAX_NAMES + 2)))
+    names = (stem, *(f"{stem}-{number}" for number in range(2, MAX_ARTIFACTS + 2)))
     name = body.name or next(name for name in names if name not in found)
     draft = ArtifactDraft(name, *_encode_content(body.title, body.content), caller.user)
     return _body_with_etag(response, await artifacts.save(draft, None))

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 
 from openassay.errors import ReadError, StorageError, UsageError
 from openassay.fetch.documents import identify_upload
-from openassay.models.user import Upload
+from openassay.models.user import Upload, UploadCursor, UploadQuota
 from openassay.protocols import DocumentReader
 from openassay.server.auth import Reader, Writer
 from openassay.server.bodies import Body, created_links, refusals
@@ -29,7 +29,6 @@ from openassay.server.responses import (
     encode_cursor,
 )
 from openassay.server.service import ServiceDep
-from openassay.storage.uploads import UploadCursor, UploadQuota, upload_uri
 
 router = APIRouter(prefix="/api/documents", responses=refusals(), tags=["documents"])
 MB = 1_000_000
@@ -122,10 +121,10 @@ async def delete_document(id: DocumentId, caller: Writer, service: ServiceDep) -
     """The file and its search index. Threads keep what they have read."""
     upload = await service.resources.uploads.get(caller.user, id)
     for run in await service.engine.threads.list_active():
-        if upload_uri(upload) in run.options.docs:
+        if upload.uri in run.options.docs:
             raise UsageError(f"thread {run.thread} is using this document", help="Let it end, or delete the thread.")
     await service.resources.uploads.delete(caller.user, id)
-    await asyncio.to_thread(service.resources.sources.forget, {upload_uri(upload)})
+    await asyncio.to_thread(service.resources.sources.forget, {upload.uri})
     return Response(status_code=204)
 
 

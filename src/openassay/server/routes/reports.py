@@ -15,7 +15,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from openassay.engine.state_view import StateView
-from openassay.errors import NotFoundError
+from openassay.errors import NotFoundError, no_run
 from openassay.export import FORMATS, ZIP, FormatName, Report
 from openassay.models.event import RunStatus
 from openassay.models.evidence import DocumentKind
@@ -36,7 +36,6 @@ from openassay.server.bodies import (
 from openassay.server.responses import ForbiddenError, MalformedError, content_disposition
 from openassay.server.runs import StartResponse, to_start_response
 from openassay.server.service import Principal, Service, ServiceDep
-from openassay.storage.threads import no_run
 
 state_router = APIRouter(prefix="/api/threads/{threadId}", responses={**refusals(404), **NOT_MODIFIED}, tags=["state"])
 sources_router = APIRouter(prefix="/api/threads/{threadId}/sources", responses=refusals(404), tags=["sources"])
