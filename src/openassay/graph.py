@@ -344,8 +344,3 @@ def instrument_edge(router: Callable[..., Any]) -> Callable[..., Any]:
     }
     del edge.__wrapped__
     return edge
-
-
-def draw_mermaid() -> str:
-    """Draw the compiled graph as Mermaid."""
-    return build_graph().get_graph().draw_mermaid()

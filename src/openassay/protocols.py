@@ -274,6 +274,15 @@ class PageReader(Protocol):
     async def read(self, address: str, *, kind: DocumentKind = "web") -> PageResult: ...
 
 
+class IndexProgress(NamedTuple):
+    """Progress in files, or in passages where vectors are made; `share` is of the work, as far as it is known."""
+
+    done: int
+    total: int
+    passages: int
+    share: float
+
+
 class IndexUpdate(NamedTuple):
     files: int
     new: int

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from openassay.graph import STATUS, build_graph, draw_mermaid
+from openassay.engine.state_view import draw_mermaid
+from openassay.graph import STATUS, build_graph
 
 EDGES = """
 START understand            understand clarify    understand publish     understand gate      clarify understand

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from openassay.engine.recheck import recheck_report
 from openassay.models.evidence import Mark, Verdict
 from openassay.models.report import Coverage, ReportData, ReportSpan, Section, Sentence
-from openassay.verification.recheck import recheck_report
 from tests.unit.test_evidence_bundle import GAZETTE, SURVEY, TEXT, small
 
 pytestmark = pytest.mark.requirement("X-04")

@@ -9,8 +9,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.pregel import Pregel
 
+from openassay.engine.state_view import draw_mermaid
 from openassay.errors import QuestionError
-from openassay.graph import draw_mermaid
 
 ROOT = Path(__file__).resolve().parents[2]
 APPLE = {"question": "What's happening with Apple?", "depth": "quick", "source": "demo"}

@@ -37,7 +37,6 @@ from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.engine.engine import Engine
-    from openassay.storage.database import Database
     from openassay.storage.users import SqlUsers
 
 T = TypeVar("T")
@@ -97,19 +96,19 @@ def migrate() -> None:
     """Bring it up to this version, all or nothing, before workers and servers of this version start."""
     from openassay.engine.maintenance import migrate_storage
 
-    messages = []
-
-    def prepare_queue(database: Database) -> None:
-        if find_spec("procrastinate") is None:  # without workers no queue is needed
-            messages.append(f"There is no queue for workers, which need the extra `fleet`. {install_help('fleet')}")
-            return
+    settings, message = load(), ""
+    if settings.persistence.backend != "postgres":
+        name, applied = migrate_storage(settings)
+    elif find_spec("procrastinate") is None:  # without workers no queue is needed
+        name, applied = migrate_storage(settings)
+        message = f"There is no queue for workers, which need the extra `fleet`. {install_help('fleet')}"
+    else:
         from openassay.worker.queue import prepare_tables
 
-        prepare_tables(database)
-        messages.append("The queue of the workers is ready.")
-
-    name, applied = migrate_storage(load(), prepare_queue)
-    for message in (f"Applied: {', '.join(applied)}." if applied else f"{name} is up to date.", *messages):
+        name, applied = migrate_storage(settings, prepare_tables)
+        message = "The queue of the workers is ready."
+    print_message(f"Applied: {', '.join(applied)}." if applied else f"{name} is up to date.")
+    if message:
         print_message(message)
 
 
@@ -176,7 +175,7 @@ def seal(
 @app.command()
 def graph() -> None:
     """Draw the research graph as Mermaid."""
-    from openassay.graph import draw_mermaid
+    from openassay.engine.state_view import draw_mermaid
 
     typer.echo(draw_mermaid())
 
@@ -452,14 +451,9 @@ def _check_machine(settings: Settings) -> Iterator[HealthFinding]:
 
 
 def _find_local_models(settings: Settings) -> list[HealthFinding]:
-    """Find servers on this machine that could do the thinking, and say how to use them."""
-    from openassay.llm.names import find_model_servers
+    from openassay.engine.maintenance import list_model_servers
 
-    offers = []
-    for server in asyncio.run(find_model_servers()):
-        address = "" if server.kind == "ollama" else f"OPENASSAY_LLM__BASE_URL={server.url} "
-        use = f"use it with {address}OPENASSAY_LLM__MODEL={server.kind}:{server.models[0]}" if server.models else ""
-        offers.append(f"{server.kind} at {server.url}: {use or 'no model loaded'}")
+    offers = asyncio.run(list_model_servers())
     return [HealthFinding("local models", True, "; ".join(offers) or "none found on this machine (Ollama, llama.cpp)")]
 
 

@@ -169,7 +169,7 @@ def _check_signature(manifest: Manifest, signer: str | None) -> VerificationRow:
 
 def _check_report(bundle: EvidenceBundle) -> Iterator[VerificationRow]:
     """Check whether the report is what its snapshots say."""
-    from openassay.verification.recheck import recheck_report
+    from openassay.engine.recheck import recheck_report
 
     report = bundle.read_report()
     wrong = bundle.check_agreement(report)
@@ -230,13 +230,11 @@ def bundle(
 ) -> None:
     """Write a report with all it rests on to one file, which anybody can check: openassay verify."""
     from openassay.server.bodies import redact_report
-    from openassay.storage.index_catalog import make_private_folder
 
     settings = load()
     if out is not None and out.is_dir():
         raise PathError(f"{out} is a folder", help="Name a file in it for --out.")
     clean = build_redactor(settings)
-    key = None if unsigned else load_key(make_private_folder(settings.data_dir))
 
     async def collect(engine: Engine, thread: str) -> tuple[Path, dict[str, bytes]]:
         report = await load_report(engine, thread, await find_run(engine, thread, run))
@@ -250,6 +248,7 @@ def bundle(
                 )
         # Of files on this machine only their names. What sources say stays: it is compared with the snapshots.
         shown = redact_report(report, clean).model_copy(update={"claims": report.claims})
+        key = None if unsigned else load_key(settings.data_dir)
         members = await asyncio.to_thread(build_members, shown, documents, key)
         return out or Path(f"{thread}.openassay"), members
 

@@ -18,15 +18,13 @@ from rich.text import Text
 from openassay.cli.options import Quiet, group, json_option
 from openassay.cli.runtime import run_with_engine
 from openassay.cli.screen import format_dollars, open_console, print_json, print_message, to_one_line, wrap_line
-from openassay.companies.register import open_companies
 from openassay.errors import NotFoundError, ReadError
-from openassay.protocols import PageResult, RemoteSource
+from openassay.protocols import IndexProgress, PageResult, RemoteSource
 from openassay.settings import Settings, load
 from openassay.text.words import pluralize
 
 if TYPE_CHECKING:
     from openassay.engine.maintenance import IndexResult
-    from openassay.search.index_builder import IndexProgress
 
 MAX_SKIPPED = 50  # files that are listed by name; --json has them all
 LOG_SECONDS = 10.0  # between two lines of a log
@@ -131,9 +129,9 @@ def company(
     json: Annotated[bool, json_option("the company, or the candidates,")] = False,
 ) -> None:
     """Find the company a name, a ticker or a description stands for; exits with 1 unless it is one."""
-    register = open_companies()
-    found = register.resolve(name)
-    candidates = [] if found else register.candidates(name)
+    from openassay.engine.maintenance import find_company
+
+    found, candidates = find_company(name)
     if json:
         listed = [one.model_dump(mode="json") for one in candidates]
         print_json({"company": found and found.model_dump(mode="json"), "candidates": listed})

@@ -1,4 +1,5 @@
-"""Checks outside of a run: one statement against documents, and the sources of a report against what they say now.
+"""Work outside of a run: a search, a check of one statement against documents, and one of a report's sources against
+what they say now.
 
 Nothing of a thread is altered. A source that cannot be reached has not vanished: it could not be checked.
 """
@@ -11,19 +12,38 @@ from typing import Literal, NamedTuple
 
 from openassay.bootstrap import ServerResources
 from openassay.companies.register import LazyCompanyRegister
+from openassay.errors import OpenAssayError
 from openassay.models.base import Record
-from openassay.models.evidence import Document, QuoteSpan, Verdict
+from openassay.models.evidence import Document, Hit, QuoteSpan, Verdict
 from openassay.models.report import ReportData, SourceCard
 from openassay.nodes.verify import ClaimWording, decide_claims
-from openassay.protocols import PageResult
+from openassay.protocols import PageResult, Source
 from openassay.reasoning.base import DraftClaim
 from openassay.reasoning.rules import RuleReasoner
+from openassay.search.ranking import fuse
 from openassay.text.relations import relate
 from openassay.text.sentences import LONGEST_PASSAGE, split_passages, split_sentences
 from openassay.verification.corroboration import CorroborationIndex, find_best_sentences
 from openassay.verification.figures import check_statement
 from openassay.verification.quotes import find_quote
 from openassay.verification.sources import assess_credibility
+
+
+async def search_sources(sources: Sequence[Source], query: str, limit: int) -> tuple[list[Hit], list[str]]:
+    """Return the best of what the sources find, and why some could not be searched."""
+    answers = await asyncio.gather(*(_query_source(source, query, limit) for source in sources))
+    return fuse([found for found, _ in answers])[:limit], [reason for _, reason in answers if reason]
+
+
+async def _query_source(source: Source, query: str, limit: int) -> tuple[list[Hit], str]:
+    """Return what a source has found, or why it could not be searched."""
+    try:
+        return await source.search(query, limit=limit), ""
+    except OpenAssayError as error:
+        return [], f"{error.message}. {error.help}".strip()
+    except Exception as error:  # noqa: BLE001  # a plugin may raise anything, and must not take the others with it
+        return [], f"{source.name} failed: {type(error).__name__}"
+
 
 # One statement, judged as the statements of a report are; no language model is used.
 

@@ -439,6 +439,9 @@ class Engine:
             hash = get_only([one for one in hashes if one.startswith(start)], hash)
         return await self._runner.documents.get(hash)
 
+    async def has_event(self, run: str, seq: int) -> bool:
+        return await self._runner.log.has(run, seq)
+
     async def timings(self, thread: str, run: str | None = None) -> Timings:
         """Return where the time of a run went: of the thread's last one, unless one is named."""
         found = await self._runner.latest_run(thread) if run is None else await self.threads.run(run)

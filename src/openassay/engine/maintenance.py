@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, PathError, StorageError
 from openassay.fetch.documents import LocalFileReader, walk_folder
-from openassay.protocols import DocumentFolder, IndexCounts, IndexUpdate
-from openassay.search.index_builder import IndexProgress, add_vectors, synchronise
+from openassay.models.evidence import Company
+from openassay.protocols import DocumentFolder, IndexCounts, IndexProgress, IndexUpdate
+from openassay.search.index_builder import add_vectors, synchronise
 from openassay.settings import Settings, load
 from openassay.storage.admin import DATABASE_FILE, Inspection, inspect_database, open_database
 from openassay.storage.database import Database
 from openassay.storage.index_catalog import IndexStore, IndexSummary, open_index_store
 from openassay.storage.integrity import SqlIntegrity
-from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.uploads import public_address
 
 # Indexes of folders that a person makes ahead of questions, shows and deletes.
@@ -131,12 +131,13 @@ def has_queue(found: Inspection) -> bool:
     return any(table.name == QUEUE for table in found.tables)
 
 
-def migrate_storage(settings: Settings, prepare_queue: Callable[[Database], None]) -> tuple[str, list[str]]:
-    """Apply what is missing, and prepare the workers' queue on a server. Returns the name and what was applied."""
+def migrate_storage(
+    settings: Settings, prepare_queue: Callable[[Database], None] = lambda database: None
+) -> tuple[str, list[str]]:
+    """Apply what is missing, then prepare the workers' queue. Returns the name and what was applied."""
     with open_database(settings, make=True) as database:
         applied = database.migrate()
-        if isinstance(database, PostgresDatabase):
-            prepare_queue(database)
+        prepare_queue(database)
         return database.name, applied
 
 
@@ -182,3 +183,27 @@ def list_recent_threads() -> list[tuple[str, str]]:
         return [(row["id"], "" if settings.persistence.encrypt else " ".join(row["title"].split())) for row in rows]
     except (OpenAssayError, sqlite3.Error, OSError):
         return []
+
+
+# What this machine has besides.
+
+
+def find_company(name: str) -> tuple[Company | None, list[Company]]:
+    """Return the company a name stands for, or else those that it may stand for."""
+    from openassay.companies.register import open_companies
+
+    register = open_companies()
+    found = register.resolve(name)
+    return found, [] if found else register.candidates(name)
+
+
+async def list_model_servers() -> list[str]:
+    """List servers on this machine that could do the thinking, and how to use them."""
+    from openassay.llm.names import find_model_servers
+
+    offers = []
+    for server in await find_model_servers():
+        address = "" if server.kind == "ollama" else f"OPENASSAY_LLM__BASE_URL={server.url} "
+        use = f"use it with {address}OPENASSAY_LLM__MODEL={server.kind}:{server.models[0]}" if server.models else ""
+        offers.append(f"{server.kind} at {server.url}: {use or 'no model loaded'}")
+    return offers

@@ -5,7 +5,7 @@ import os
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from openassay.errors import NotFoundError, StorageError, UsageError
 from openassay.models.user import LONGEST_FACT, MemoryFact, Preferences
 from openassay.search.registry import parse_host_or_source
-from openassay.settings import load
+from openassay.settings import Settings, load
 from openassay.storage.locks import lock_handle
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows
@@ -355,6 +355,10 @@ def format_preferences(preferences: Preferences) -> list[tuple[str, str]]:
     ]
 
 
+def parse_hosts_or_sources(names: Iterable[str], settings: Settings) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(parse_host_or_source(name, settings) for name in names))
+
+
 def change_preference(before: Preferences, name: str, value: str) -> Preferences:
     """Set one preference; what is preferred from now on is no longer avoided, and the other way round."""
     refused = UsageError(f"{name} cannot be {value!r}", help=f"It takes {ALLOWED_VALUES[name]}.")
@@ -363,8 +367,7 @@ def change_preference(before: Preferences, name: str, value: str) -> Preferences
         raise refused
     parsed: object = text
     if name in _OPPOSITE:
-        settings = load()
-        parsed = tuple(dict.fromkeys(parse_host_or_source(part, settings) for part in text.split(",") if part.strip()))
+        parsed = parse_hosts_or_sources([part for part in text.split(",") if part.strip()], load())
     elif name == "words":
         parsed = text.replace(",", "")
     elif name == "style":

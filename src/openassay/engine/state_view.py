@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from openassay.errors import EvidenceError, NotFoundError
+from openassay.graph import STATUS, build_graph
 from openassay.models.base import Record
 from openassay.models.event import Status
 from openassay.models.evidence import Analysis, Claim, Document, DocumentKind, Finding, Hit, QuoteSpan
@@ -451,3 +452,21 @@ async def _load_document(name: str, documents: DocumentStore) -> Document | str:
 
 def _snippet(document: Document, start: int) -> str:
     return " ".join(document.text[start : start + MAX_SNIPPET_CHARS].split())
+
+
+# The graph that every state belongs to.
+
+_ERROR_HANDLER = "__error_handler__"  # LangGraph's own, one for each node that may lose a sub-question
+
+
+def list_stages() -> tuple[dict[str, Status | None], list[tuple[str, str, bool]]]:
+    """Return the nodes of the graph with the status they stand for, and its edges with whether they are conditional."""
+    drawn = build_graph().get_graph()
+    nodes = {name: STATUS.get(name) for name in drawn.nodes if not name.startswith(_ERROR_HANDLER)}
+    edges = [one for one in drawn.edges if {one.source, one.target} <= nodes.keys()]
+    return nodes, [(one.source, one.target, one.conditional) for one in edges]
+
+
+def draw_mermaid() -> str:
+    """Draw the compiled graph as Mermaid."""
+    return build_graph().get_graph().draw_mermaid()

@@ -26,6 +26,8 @@ _SUFFIX_LIST = ", ".join(sorted(SUFFIXES))
 class LocalFileReader:
     """Reads local files by their suffix; every fault of one file is a ReadError that names it."""
 
+    suffixes = SUFFIXES
+
     def __init__(
         self, *, max_bytes: int = _MAX_BYTES, pdf_seconds: int = 60, address: Callable[[Path], str] = Path.as_uri
     ) -> None:
@@ -36,6 +38,15 @@ class LocalFileReader:
 
     def can_read(self, path: Path) -> bool:
         return path.suffix.lower() in SUFFIXES
+
+    def accept_upload(self, file: Path, name: str, folder: Path) -> tuple[Path, str]:
+        """Move a file that can be read into a new folder, under the name it is given as; return its path and media
+        type."""
+        name, media = _identify_upload(name, file.read_bytes())
+        folder.mkdir()
+        path = file.rename(folder / name)
+        self.read(path)
+        return path, media
 
     def read(self, path: Path) -> Document:
         try:
@@ -92,7 +103,7 @@ _MAX_NAME_BYTES = 200  # of a name on a disk; disks take 255
 _MEDIA_TYPE_BY_FORMAT = {kind: media for media, kind in reversed(MEDIA_TYPES.items())}
 
 
-def identify_upload(name: str, body: bytes) -> tuple[str, str]:
+def _identify_upload(name: str, body: bytes) -> tuple[str, str]:
     """Return a name and the media type of an upload, by its content or else its name.
 
     Raises ReadError, with the reason, for what cannot be read."""

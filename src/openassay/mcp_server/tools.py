@@ -20,7 +20,7 @@ from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
 from openassay.bootstrap import ServerResources
-from openassay.engine.checks import judge_statement
+from openassay.engine.checks import judge_statement, search_sources
 from openassay.errors import (
     EvidenceError,
     NotFoundError,
@@ -33,12 +33,11 @@ from openassay.errors import (
 from openassay.export import Report
 from openassay.models.base import Record, utc_now
 from openassay.models.event import AT_WORK, Event, RunStatus
-from openassay.models.evidence import Document, Hit, SearchRequest, Verdict
+from openassay.models.evidence import Document, Hit, Verdict
 from openassay.models.plan import MOST_USD, Depth, Mode
 from openassay.models.thread import ResearchOptions, Run, Thread, is_id
 from openassay.models.user import Scope
-from openassay.protocols import RemoteSource, Source
-from openassay.search.ranking import fuse
+from openassay.protocols import RemoteSource
 from openassay.text.words import clean_text
 
 INSTRUCTIONS = (
@@ -370,11 +369,10 @@ class Tools:
         remote = [] if caller.is_local else [source for source in sources if isinstance(source, RemoteSource)]
         paid = [source for source in remote if source.terms.usd]
         free = [source for source in sources if source not in paid]
-        answers = await asyncio.gather(*(_query_source(source, words, limit) for source in free))
-        notices = [*selection_notices.values(), *(notice for _, notice in answers if notice)]
+        hits, failures = await search_sources(free, words, limit)
+        notices = [*selection_notices.values(), *failures]
         notices += [f"{source.name} was not searched: it charges, and only `research` may spend." for source in paid]
-        hits = fuse([found for found, _ in answers])[:limit]
-        if not hits and answers and all(notice for _, notice in answers):
+        if not hits and free and len(failures) == len(free):
             raise SourceError("no source could be searched", help=" ".join(notices))
         results = []
         for hit in hits:
@@ -596,16 +594,6 @@ def to_answer(report: Report) -> ResearchAnswer:
         notices=list(report.notices),
         usd=report.spend.usd,
     )
-
-
-async def _query_source(source: Source, query: str, limit: int) -> tuple[list[Hit], str]:
-    """Return what a source has found, or why it could not be searched."""
-    try:
-        return await source.search(SearchRequest(query=query).query, limit=limit), ""
-    except OpenAssayError as error:
-        return [], f"{error.message}. {error.help}".strip()
-    except Exception as error:  # noqa: BLE001  # a plugin may raise anything, and must not take the others with it
-        return [], f"{source.name} failed: {type(error).__name__}"
 
 
 def _cache_key(caller: ToolCaller, id: str) -> str:

@@ -28,6 +28,7 @@ from openassay.protocols import (
     Embedder,
     FileStamp,
     IndexEntry,
+    IndexProgress,
     IndexUpdate,
     PassageIndex,
 )
@@ -187,15 +188,6 @@ def _read_in_process(paths: Sequence[str]) -> list[FileResult]:
 def _set_alarm(seconds: int) -> None:
     if hasattr(signal, "setitimer"):  # not on Windows
         signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-class IndexProgress(NamedTuple):
-    """Progress in files, or in passages where vectors are made; `share` is of the work, as far as it is known."""
-
-    done: int
-    total: int
-    passages: int
-    share: float
 
 
 OnProgress = Callable[[IndexProgress], None]

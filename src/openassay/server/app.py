@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openassay.bootstrap import open_server_resources
 from openassay.engine.bundle import store_report
+from openassay.engine.webhooks import WebhookSender
 from openassay.errors import ConfigurationError, OpenAssayError
 from openassay.models.evidence import Document
 from openassay.models.report import ReportData
@@ -37,7 +38,6 @@ from openassay.server.routes import (
     threads,
 )
 from openassay.server.service import Principal, Service
-from openassay.server.webhooks import WebhookSender
 from openassay.settings import ServerSettings, Settings, load
 from openassay.telemetry.endpoint import attach_metrics
 from openassay.worker.queue import check_fleet, prepare_tables

@@ -26,7 +26,6 @@ from openassay.server.dispatch import LocalDispatcher
 from openassay.server.responses import TooManyError
 from openassay.server.stream import EventFeeds
 from openassay.settings import Settings
-from openassay.storage.shared_services import ProcessRates
 from openassay.text.redaction import Redactor, build_redactor
 from openassay.worker.queue import QueueDispatcher, RunQueue
 
@@ -51,14 +50,16 @@ class Principal(Record):
 
 
 class CallerLimits:
-    """`rates` are those of all processes. Callers without a name are counted by each process for itself: they should
-    cause no work in the database."""
+    """`rates` are those of all processes, `local_rates` of this one. Callers without a name are counted by each process
+    for itself: they should cause no work in the database."""
 
-    def __init__(self, settings: Settings, spending: SpendingLimits, rates: RateLimiter) -> None:
+    def __init__(
+        self, settings: Settings, spending: SpendingLimits, rates: RateLimiter, local_rates: RateLimiter
+    ) -> None:
         self._server = settings.server
         self._spending = spending
         self._rates = rates
-        self._anonymous_rates = ProcessRates()
+        self._local_rates = local_rates
 
     async def count_request(self, caller: Principal, address: str) -> dict[str, str]:
         """Count a request by the caller's name, or by address where they have a link, and return headers that say how
@@ -66,12 +67,12 @@ class CallerLimits:
         limit = caller.requests_per_minute or self._server.requests_per_minute
         if caller.user:
             return await _count(self._rates, f"user:{caller.user}", limit)
-        return await _count(self._anonymous_rates, f"from:{address}", limit)
+        return await _count(self._local_rates, f"from:{address}", limit)
 
     async def count_failure(self, address: str) -> None:
         """Count a request without valid credentials. Known callers from that address are still let in: behind a proxy
         many share one address, and a token is too random to be guessed."""
-        await _count(self._anonymous_rates, f"failure:{address}", FAILURES_PER_MINUTE)
+        await _count(self._local_rates, f"failure:{address}", FAILURES_PER_MINUTE)
 
     @asynccontextmanager
     async def admit(
@@ -158,7 +159,8 @@ class Service:
             self.dispatcher = LocalDispatcher(self.engine)
         self.feeds = EventFeeds(self.engine, self.resources.shared.signals)
         spending = SpendingLimits(self.resources, lambda: self.now())
-        self.limits = CallerLimits(self.settings, spending, self.resources.shared.rates)
+        shared = self.resources.shared
+        self.limits = CallerLimits(self.settings, spending, shared.rates, shared.process_rates)
         self.engine.set_cost_limit(spending.limit_run)
         self.redaction = build_redactor(self.settings)
 

@@ -50,6 +50,10 @@ class SqlEvents:
         return appended
 
     @run_in_thread
+    def has(self, run: str, seq: int) -> bool:
+        return self._rows.find(EVENTS, run, seq) is not None
+
+    @run_in_thread
     def since(self, run: str, seq: int) -> list[Event]:
         rows = self._rows.read(EVENTS, "WHERE run = ? AND seq > ? ORDER BY seq", (run, seq))
         return [Event.model_validate({**row, "data": json.loads(row["data"])}) for row in rows]

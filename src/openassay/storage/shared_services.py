@@ -338,6 +338,7 @@ class SharedServices(NamedTuple):
     signals: Signals
     rates: RateLimiter
     shared_rates: RateLimiter | None  # the same, where several processes take from them
+    process_rates: RateLimiter  # each process counts for itself
     user_lock: UserLock
 
 
@@ -364,4 +365,5 @@ async def open_shared_services(
             signals, rates = PostgresSignals(postgres), PostgresRates(postgres)
         stack.push_async_callback(signals.close)
         user_lock = UserLock(links.postgres("persistence.backend") if links.has_postgres else None)
-        yield SharedServices(cache, signals, rates, None if backend == "process" else rates, user_lock)
+        shared = None if backend == "process" else rates
+        yield SharedServices(cache, signals, rates, shared, ProcessRates(), user_lock)

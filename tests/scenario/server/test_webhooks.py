@@ -15,11 +15,11 @@ import httpx2
 import pytest
 
 from openassay.bootstrap import open_engine
+from openassay.engine.webhooks import MAX_DELIVERIES_PER_USER, WebhookSender, check_address
 from openassay.errors import ConfigurationError
 from openassay.models.plan import Depth, Mode
 from openassay.models.thread import ResearchOptions
 from openassay.server.app import RunningServer, open_server
-from openassay.server.webhooks import MAX_DELIVERIES_PER_USER, WebhookSender, check_address
 from openassay.settings import load
 from tests.scenario.server.conftest import Http, Open, token_of
 

@@ -8,6 +8,8 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import AfterValidator, Field, field_validator
 
+from openassay.engine.memory import parse_hosts_or_sources
+from openassay.engine.webhooks import check_address
 from openassay.errors import AddressPolicyError, NotFoundError, UsageError
 from openassay.models.event import RunStatus
 from openassay.models.plan import FEWEST_WORDS, MOST_WORDS, Style
@@ -21,7 +23,6 @@ from openassay.models.user import (
     Scope,
     WebhookEvent,
 )
-from openassay.search.registry import parse_host_or_source
 from openassay.server.auth import OwnThread, Person, Reader, Sharer, Visitor, Writer
 from openassay.server.bodies import (
     Body,
@@ -39,7 +40,6 @@ from openassay.server.responses import (
     respond_with_page,
 )
 from openassay.server.service import ServiceDep
-from openassay.server.webhooks import check_address
 from openassay.text.language import language_code
 from openassay.text.words import clean_text, is_readable
 
@@ -161,10 +161,7 @@ async def get_memory(caller: Reader, service: ServiceDep) -> MemoryBody:
 async def set_preferences(caller: Writer, service: ServiceDep, body: PreferencesBody) -> PreferencesResult:
     """All of them: what is left out is deleted."""
     try:
-        prefer, avoid = (
-            tuple(dict.fromkeys(parse_host_or_source(one, service.settings) for one in names))
-            for names in (body.prefer, body.avoid)
-        )
+        prefer, avoid = (parse_hosts_or_sources(names, service.settings) for names in (body.prefer, body.avoid))
     except UsageError as error:
         raise MalformedError(error.message, help=error.help) from error
     if both := sorted({*prefer} & {*avoid}):

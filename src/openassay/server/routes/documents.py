@@ -16,9 +16,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect
 
 from openassay.errors import ReadError, StorageError, UsageError
-from openassay.fetch.documents import identify_upload
 from openassay.models.user import Upload, UploadCursor, UploadQuota
-from openassay.protocols import DocumentReader
 from openassay.server.auth import Reader, Writer
 from openassay.server.bodies import Body, created_links, refusals
 from openassay.server.responses import (
@@ -85,7 +83,9 @@ async def add_documents(request: Request, caller: Writer, service: ServiceDep) -
         received = await receive_files(request, folder, round(limits.upload_mb * MB))
         loop, reader = asyncio.get_running_loop(), service.resources.sources.reader
         readable = [
-            await loop.run_in_executor(_READERS, _read_file, file, folder / f"{file.path.name}.checked", reader)
+            await loop.run_in_executor(
+                _READERS, reader.accept_upload, file.path, file.name, folder / f"{file.path.name}.checked"
+            )
             for file in received
         ]
         quota = UploadQuota(limits.uploads, round(limits.uploads_mb * MB))
@@ -133,15 +133,6 @@ class FilePart(NamedTuple):
 
     name: str
     path: Path
-
-
-def _read_file(file: FilePart, folder: Path, reader: DocumentReader) -> tuple[Path, str]:
-    """Return the path of a file that can be read, under its final name, and its media type."""
-    name, media = identify_upload(file.name, file.path.read_bytes())
-    folder.mkdir()
-    path = file.path.rename(folder / name)
-    reader.read(path)
-    return path, media
 
 
 def _to_document_body(upload: Upload) -> DocumentBody:

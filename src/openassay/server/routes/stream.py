@@ -4,7 +4,6 @@ The id of an event is RUN.SEQ, its number in the log of its run, and stays the s
 anywhere in the log, continues through the later runs of the thread, and ends when the last of them has.
 """
 
-import asyncio
 import json
 import logging
 import re
@@ -22,7 +21,6 @@ from openassay.server.auth import Caller, VisibleThread
 from openassay.server.bodies import redact_event, refusals
 from openassay.server.responses import Refusal, respond_with_events
 from openassay.server.service import Service, ServiceDep
-from openassay.storage.database import EVENTS
 
 _log = logging.getLogger("openassay")
 router = APIRouter(tags=["stream"])
@@ -109,7 +107,7 @@ async def stream_thread(
         return Response(status_code=204)
     first, seq = position
     has_ended = first.id == runs[-1].id and first.status in ENDED
-    if has_ended and not await _has_event(service, first.id, seq + 1):
+    if has_ended and not await service.engine.has_event(first.id, seq + 1):
         return Response(status_code=204)
     return respond_with_events(_stream_events(service, first, seq, is_link))
 
@@ -120,7 +118,7 @@ async def _find_start(service: Service, runs: list[Run], id: str | None, name: s
         parts = _ID.fullmatch(id)
         run = next((run for run in runs if parts and run.id == parts[1]), None)
         seq = int(parts[2]) if parts else 0
-        if run is None or (seq and not await _has_event(service, run.id, seq)):
+        if run is None or (seq and not await service.engine.has_event(run.id, seq)):
             # To continue from an event that does not exist would skip some, or send some twice.
             help = "Leave the id out to read from the beginning."
             raise Refusal("no event of this thread has that id", help=help, status=422, kind="event-id")
@@ -131,10 +129,6 @@ async def _find_start(service: Service, runs: list[Run], id: str | None, name: s
     if found is None:
         raise NotFoundError("no such run on this thread", help="Look at the thread for its runs.")
     return found, 0
-
-
-async def _has_event(service: Service, run: str, seq: int) -> bool:
-    return await asyncio.to_thread(service.resources.rows.find, EVENTS, run, seq) is not None
 
 
 async def _stream_events(service: Service, run: Run, seq: int, is_link: bool) -> AsyncIterator[bytes]:

@@ -18,10 +18,9 @@ from fastapi import Path as PathParameter
 from pydantic import Field
 
 from openassay.engine.choices import describe_depth, describe_model, select_default_models, unavailable_reason
+from openassay.engine.state_view import list_stages
 from openassay.engine.timings import Timings
 from openassay.errors import NotFoundError
-from openassay.fetch.documents import SUFFIXES
-from openassay.graph import STATUS, build_graph
 from openassay.models.event import Status
 from openassay.models.plan import FEWEST_WORDS, LONGEST, MOST_WORDS, Depth, Mode, QueryType, Style
 from openassay.protocols import RemoteSource
@@ -72,9 +71,6 @@ async def get_metrics(_: Watcher, request: Request) -> Response:
     return Response(await asyncio.to_thread(metrics.text), media_type=MEDIA)
 
 
-_ERROR_HANDLER = "__error_handler__"  # LangGraph's own, one for each node that may lose a sub-question
-
-
 class NodeBody(Body):
     """A node, as events name it, and the status of a run in it; the two ends have none."""
 
@@ -105,15 +101,10 @@ async def get_graph(caller: Reader) -> GraphBody:
 
 @cache
 def load_graph() -> GraphBody:
-    drawn = build_graph().get_graph()
-    names = {name for name in drawn.nodes if not name.startswith(_ERROR_HANDLER)}
+    nodes, edges = list_stages()
     return GraphBody(
-        nodes=tuple(NodeBody(name=name, status=STATUS.get(name)) for name in drawn.nodes if name in names),
-        edges=tuple(
-            EdgeBody(start=edge.source, end=edge.target, conditional=edge.conditional)
-            for edge in drawn.edges
-            if {edge.source, edge.target} <= names
-        ),
+        nodes=tuple(NodeBody(name=name, status=status) for name, status in nodes.items()),
+        edges=tuple(EdgeBody(start=start, end=end, conditional=is_conditional) for start, end, is_conditional in edges),
     )
 
 
@@ -203,7 +194,7 @@ def get_choices(caller: Reader, service: ServiceDep) -> Choices:
             model=describe_model(models),
         ),
         files=FileLimits(
-            suffixes=tuple(sorted(SUFFIXES)),
+            suffixes=tuple(sorted(service.resources.sources.reader.suffixes)),
             max_mb=min(server.upload_mb, settings.reading.max_file_mb),
             most=min(MAX_DOCUMENTS, server.uploads),
         ),
