@@ -16,7 +16,7 @@ WRONG = (
     (("add", "x", "--usd", "nan"), "--usd cannot be 'nan'"),
     (("add", "x", "--requests", "0.5"), "--requests cannot be"),
     (("add", "x", "--scope", "root"), "there is no scope 'root'"),
-    (("add", "x", "--expires", "2020-01-01"), "is over"),
+    (("add", "x", "--expires", "2020-01-01"), "is in the past"),
     (("add", "x", "--label", "a\nb"), "cannot be a label"),
     (("token", "nobody"), "there is no user nobody"),
     (("limit", "nobody"), "there is nothing to change"),
