@@ -6,7 +6,7 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,10 +102,7 @@ class SourceFactory:
     links: McpConnectionPool
     files: FileStore
     indexes: IndexCatalog
-    reader: LocalFileReader = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.reader = build_file_reader(self.settings, self.files.folder)
+    reader: LocalFileReader
 
     def __call__(self, options: ResearchOptions) -> SourceSelection:
         """Return the sources, and notices about the choice that the person must see."""
@@ -288,6 +285,7 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
             links=links,
             files=files,
             indexes=indexes,
+            reader=build_file_reader(settings, files.folder),
         )
         yield Resources(folder, rows, locks, documents, files, embedder, sources, pages, cache, shared)
 

@@ -274,7 +274,6 @@ class Approval:
         return DialogueReply(message=f"Noted: {_format_change(made)}. {self.hint()}.")
 
     def build_answer(self) -> dict[str, Any]:
-        """Combine all changes into one answer."""
         answer: dict[str, Any] = {}
         for change in self._made:
             for key, value in change.items():

@@ -182,7 +182,6 @@ def _show_question(thread: str, about: str, question: OpenQuestion, example: Any
 
 
 def _format_section(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """List the head and the text of each line."""
     match name:
         case "draft":
             yield "", value["title"]

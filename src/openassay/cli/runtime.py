@@ -60,7 +60,6 @@ async def find_thread(engine: Engine, name: str) -> str:
 
 
 async def find_run(engine: Engine, thread: str, name: str | None) -> str | None:
-    """Return the id of one of a thread's runs."""
     if not name or len(name) >= ID_LENGTH:
         return name
     ids = [run.id for run in await engine.threads.runs(thread)]

@@ -254,7 +254,6 @@ def make_list_item(head: str, text: Text, width: int = 1) -> Table:
 
 
 def make_usage_table(meanings: Mapping[str, str]) -> Table:
-    """List what can be typed, and what it does."""
     rows = Table.grid(padding=(0, 2, 0, 0))
     rows.add_column(no_wrap=True)
     for usage, meaning in meanings.items():

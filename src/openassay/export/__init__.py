@@ -59,14 +59,8 @@ class ExportFormat(NamedTuple):
     need: Callable[[], object] = lambda: None
 
     def write(self, report: ReportData) -> bytes:
-        """Return the content of the file."""
         content = self.render(report)
         return content.encode() if isinstance(content, str) else content
-
-
-def render_json(report: ReportData) -> str:
-    """Render a report as data."""
-    return f"{report.model_dump_json(indent=2)}\n"
 
 
 _MARKDOWN = "text/markdown; charset=utf-8"
@@ -79,7 +73,7 @@ FORMATS: dict[str, ExportFormat] = {
     "html": ExportFormat(".html", "text/html; charset=utf-8", render_page),
     "pdf": ExportFormat(".pdf", "application/pdf", render_pdf, True, list_caveats, require_typst),
     "docx": ExportFormat(".docx", _DOCX, render_docx, True, need=find_pandoc),
-    "json": ExportFormat(".json", "application/json", render_json),
+    "json": ExportFormat(".json", "application/json", lambda report: f"{report.model_dump_json(indent=2)}\n"),
     "bibtex": ExportFormat(".bib", "text/x-bibtex; charset=utf-8", to_bibtex),
     "ris": ExportFormat(".ris", "application/x-research-info-systems; charset=utf-8", to_ris),
     "csl": ExportFormat(".csl.json", "application/vnd.citationstyles.csl+json", to_csl),

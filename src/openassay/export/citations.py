@@ -74,7 +74,6 @@ class BibliographyEntry(NamedTuple):
 
 
 def to_bibtex(report: ReportData) -> str:
-    """Write BibTeX."""
     entries = []
     for work in build_bibliography(report):
         publisher = _PUBLISHER_FIELDS.get(work.type.bibtex, "organization")
@@ -109,7 +108,6 @@ def _format_date(parts: Sequence[int], separator: str = "-") -> str:
 
 
 def to_ris(report: ReportData) -> str:
-    """Write RIS."""
     records = []
     for work in build_bibliography(report):
         fields = [("TY", work.type.ris), ("ID", work.key), ("TI", work.title)]
@@ -128,7 +126,6 @@ def to_ris(report: ReportData) -> str:
 
 
 def to_csl(report: ReportData) -> str:
-    """Write CSL-JSON."""
     return json.dumps(to_csl_items(report), ensure_ascii=False, indent=2) + "\n"
 
 

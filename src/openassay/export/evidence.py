@@ -146,7 +146,6 @@ _SOURCE_RECORDS = TypeAdapter(tuple[SourceRecord, ...])
 
 
 def sign_digest(digest: str, key: Ed25519PrivateKey) -> Signature:
-    """Return the signature of the digest of a manifest."""
     public = key.public_key().public_bytes_raw()
     return Signature(key=public.hex(), value=key.sign(_PURPOSE + digest.encode()).hex())
 
@@ -177,7 +176,6 @@ def load_key(folder: Path) -> Ed25519PrivateKey:
 
 
 def is_valid_signature(signature: Signature, digest: str) -> bool:
-    """Tell whether a signature is one of this digest."""
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.key))
         key.verify(bytes.fromhex(signature.value), _PURPOSE + digest.encode())
@@ -223,7 +221,6 @@ def _group_digits(digits: str) -> str:
 def build_members(
     report: ReportData, documents: Iterable[Document], key: Ed25519PrivateKey | None = None
 ) -> dict[str, bytes]:
-    """Build the members of a bundle by their names."""
     snapshots = {document.hash: document for document in documents}
     if absent := [name for name in list_document_hashes(report) if name not in snapshots]:
         raise EvidenceError(f"snapshot {absent[0][:12]} is missing", help="Without it the report cannot be checked.")
@@ -252,7 +249,6 @@ def build_members(
 
 
 def list_document_hashes(report: ReportData) -> list[str]:
-    """Return the hashes of all documents that a report names."""
     spans = (span.document for claim in report.claims for span in (*claim.spans, *claim.against))
     return sorted({*spans, *(card.document for card in report.sources)})
 
@@ -263,7 +259,6 @@ def render_copies(report: ReportData) -> dict[str, bytes]:
 
 
 def digest_content(content: bytes) -> MemberContent:
-    """Return the hash and the size of a member."""
     return MemberContent(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
 
 
@@ -501,7 +496,6 @@ class EvidenceBundle:
         return problems
 
     def check_digest(self) -> list[str]:
-        """Compare the manifest with its own digest."""
         own = self.manifest.compute_digest()
         return [] if own == self.manifest.digest else [f"{MANIFEST} was changed: its digest is {own[:16]}…"]
 

@@ -107,7 +107,6 @@ class ReportLayout:
 
 
 def split_paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
-    """Group sentences into paragraphs."""
     paragraph: list[Sentence] = []
     for sentence in sentences:
         if sentence.opens and paragraph:

@@ -85,7 +85,6 @@ def _parse_day(moment: str) -> date | None:
 
 
 def to_slug(id: str) -> str:
-    """Return the anchor of a source or a statement."""
     return re.sub(r"[^a-z0-9]+", "-", id.lower()).strip("-") or "source"
 
 
@@ -113,7 +112,6 @@ class MarkdownRenderer(ReportLayout):
         return self.line_start.sub(r"\1\\\2", self.special.sub(r"\\\1", " ".join(text.split())))
 
     def render_body(self) -> str:
-        """Render the whole report."""
         report = self.report
         if report.status is ReportStatus.CANCELLED:  # a short reply, with nothing to say about how it was made
             return "\n\n".join(self._render_section(section).strip() for section in report.sections) + "\n"

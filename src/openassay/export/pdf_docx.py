@@ -116,7 +116,6 @@ def render_pdf(report: ReportData) -> bytes:
 
 
 def require_typst() -> None:
-    """Raise ConfigurationError where Typst is not installed."""
     if find_spec("typst") is None:
         raise ConfigurationError("PDF needs the extra `export`", help=install_help("export"))
 
@@ -176,7 +175,6 @@ def find_pandoc() -> str:
 
 
 def build_pandoc_tree(document: PrintDocument) -> dict[str, Any]:
-    """Convert a document to pandoc's syntax tree."""
     fields = {"title": document.title, "date": document.day, "lang": "en"}
     if not document.day:
         del fields["date"]
@@ -253,7 +251,6 @@ class DocumentBuilder(ReportLayout):
         return to_printable(text)
 
     def build_blocks(self, remarks: Sequence[str]) -> Iterator[Block]:
-        """Yield the whole document."""
         is_reply = self.report.status is ReportStatus.CANCELLED  # with nothing to say about how it was made
         if not is_reply:
             yield from self._build_summary()

@@ -83,10 +83,6 @@ class ToolCaller(Record):
     scopes: frozenset[Scope] = frozenset(Scope)
     is_local: bool = False
 
-    def require(self, scope: Scope) -> None:
-        if scope not in self.scopes:
-            raise UsageError(f"this token may not {scope}", help="Use one with that scope.")
-
 
 class ToolHost(Protocol):
     @property
@@ -286,7 +282,8 @@ class Tools:
 
     def _identify(self, call: ToolContext, scope: Scope) -> ToolCaller:
         caller = self._host.identify(call.request_context.request)
-        caller.require(scope)
+        if scope not in caller.scopes:
+            raise UsageError(f"this token may not {scope}", help="Use one with that scope.")
         return caller
 
     @handle_errors

@@ -231,7 +231,6 @@ _ANSWERS: Mapping[str, Callable[[str], object]] = {
 def detect_task(
     messages: Sequence[ChatMessage], metadata: Mapping[str, Any] | None, max_tokens: int | None
 ) -> str | None:
-    """Return the task of a request that asks for no research."""
     if metadata and (known := TASKS.get(str(metadata.get("task")))):
         return known
     if not any(message.role == "assistant" for message in messages):

@@ -267,12 +267,9 @@ class GuardMiddleware:
             )
 
     def _add_headers(self, scope: Scope, headers: MutableHeaders) -> None:
-        for name, value in self._headers.items():
+        for name, value in {**self._headers, **scope["state"].get("rate", {})}.items():
             headers.setdefault(name, value)
         headers.setdefault("Cache-Control", "private, no-cache" if "etag" in headers else "no-store")
-        if rate := scope["state"].get("rate"):
-            for name, value in rate.items():
-                headers.setdefault(name, value)
 
 
 class _OpenStreams:
@@ -324,7 +321,6 @@ def is_local(host: str) -> bool:
 
 
 def _strip_port(host: str) -> str:
-    """Return a host without its port."""
     host = host.strip().lower()
     if host.startswith("["):
         return host[1:].partition("]")[0]

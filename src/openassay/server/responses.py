@@ -120,7 +120,6 @@ _PROBLEMS: dict[type[BaseException], tuple[int, str]] = {
 
 
 def classify(error: OpenAssayError) -> tuple[int, str]:
-    """Return the status of an error, and its kind."""
     if isinstance(error, Refusal):
         return error.status, error.kind
     return next(_PROBLEMS[base] for base in type(error).__mro__ if base in _PROBLEMS)

@@ -122,7 +122,6 @@ async def veto(service: Service, caller: Principal, thread: str, document: str) 
 
 
 async def _load_last(service: Service, caller: Principal, thread: str) -> tuple[Run | None, ResearchOptions]:
-    """Return the last run of a thread, if there is one, and its options."""
     last = next(iter((await service.engine.threads.runs(thread))[-1:]), None)
     return last, last.options if last else ResearchOptions(user=caller.user)
 

@@ -104,7 +104,6 @@ class CallerLimits:
                 raise error if budget is None or allowed == options else _budget_error(budget) from error
 
     async def get_budget(self, caller: Principal, without: str | None = None) -> MonthlyBudget:
-        """Return the caller's budget of this month."""
         cap = self._server.usd_per_month if caller.usd is None else caller.usd
         return await self._spending.get_budget(caller.user, cap, without)
 

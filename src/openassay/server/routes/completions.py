@@ -336,7 +336,6 @@ class CompletionRun:
     conversation: ChatConversation
 
     async def complete(self) -> bytes:
-        """Return the whole answer, when the run has ended."""
         narration = Narration()
         lines = [f"Note: {note}\n" for note in self.conversation.notes]
         async with aclosing(self._follow(POLL_SECONDS)) as batches:

@@ -209,7 +209,6 @@ class _FileReceiver:
 
     def _begin_part(self) -> None:
         self._disposition, self._size = b"", 0
-        self._header = (bytearray(), bytearray())
         self._parts += 1
         if self._parts > MAX_FILES:
             raise TooLargeError(f"a request has at most {MAX_FILES} files", help="Send them in several requests.")
