@@ -66,13 +66,7 @@ from openassay.storage.rows import Rows, Seals
 from openassay.storage.shared_services import SharedServices, open_shared_services
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlArtifacts, SqlPins, SqlThreads
-from openassay.storage.uploads import (
-    DatabaseFileStore,
-    FileStore,
-    FolderFileStore,
-    SqlUploads,
-    resolve_path,
-)
+from openassay.storage.uploads import DatabaseFileStore, FileStore, FolderFileStore, SqlUploads, resolve_path
 from openassay.storage.users import SqlChats, SqlReplies, SqlShares, SqlUsers
 from openassay.storage.webhooks import SqlWebhooks
 from openassay.telemetry import open_traces

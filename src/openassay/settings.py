@@ -313,7 +313,10 @@ def explain_errors(error: ValidationError, settings: type[BaseModel]) -> list[st
             siblings = _siblings(settings, problem["loc"])
             lines.append(f"unknown setting {key}{suggest_name(key.rpartition('.')[2], siblings)}")
         else:
-            lines.append(f"{key}: {_describe_problem(problem)}{_format_input(problem['input'])}")
+            value = problem["input"]  # a whole part of the settings says nothing about what is wrong in it
+            is_part = isinstance(value, SettingsSection | dict | list | tuple)
+            shown = "" if is_part or len(repr(value)) > LONGEST_SHOWN else f", not {value!r}"
+            lines.append(f"{key}: {_describe_problem(problem)}{shown}")
     return lines
 
 
@@ -326,12 +329,6 @@ def _describe_problem(problem: "ErrorDetails") -> str:
         return str(limits["error"])
     message = re.sub(r" or instance of \w+", "", problem["msg"]).replace("valid tuple", "list")
     return (message[:1].lower() + message[1:]).replace("valid dictionary", "mapping")
-
-
-def _format_input(value: object) -> str:
-    """A whole part of the settings says nothing about what is wrong in it."""
-    is_part = isinstance(value, SettingsSection | dict | list | tuple)
-    return "" if is_part or len(repr(value)) > LONGEST_SHOWN else f", not {value!r}"
 
 
 def _siblings(model: type[BaseModel], place: tuple[int | str, ...]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from openassay.cli import review as clocks
-from openassay.cli.review import ReviewTimer
+from openassay.cli.review import settle_overdue, wait_until_due
 from openassay.engine.engine import Engine
 from openassay.engine.interrupts import InterruptService
 from openassay.errors import StorageError
@@ -45,10 +45,9 @@ async def test_timers_go_on_after_a_database_was_away(
     monkeypatch.setattr(clocks, "RETRY_SECONDS", 0.01)
     engine = cast("Engine", SimpleNamespace(interrupts=Away(faults=3)))
     async with asyncio.timeout(5), asyncio.TaskGroup() as runs:
-        clock = ReviewTimer(engine, runs)
         looks = []
         for _ in range(3):
-            await clock.wait()
-            looks.append(await clock.settle_overdue())
+            await wait_until_due(engine)
+            looks.append(await settle_overdue(engine, runs))
     assert looks == [False, True, True]
     assert capsys.readouterr().err.count("the database cannot be reached") == 1

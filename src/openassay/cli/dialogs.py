@@ -226,13 +226,9 @@ class Approval:
     before = "decide> "
 
     def __init__(self, question: OpenQuestion) -> None:
-        self._question = question
         self._shown = question.shown
-        self._changes = self.changes() if Decision.MODIFY in question.options else {}
+        self._changes = _CHANGES.get(question.kind, {}) if Decision.MODIFY in question.options else {}
         self._made: list[dict[str, Any]] = []
-
-    def changes(self) -> dict[str, str]:
-        return _CHANGES.get(self._question.kind, {})
 
     def show(self, console: Console) -> None:
         for line in render_breakpoint(self._shown):
@@ -434,14 +430,12 @@ class PlanEditor(Approval):
 
     def __init__(self, question: OpenQuestion) -> None:
         super().__init__(question)
+        self._changes = _USAGE if Decision.MODIFY in question.options else {}
         self._plans = [Plan.model_validate(question.shown["plan"])]
 
     @property
     def plan(self) -> Plan:
         return self._plans[-1]
-
-    def changes(self) -> dict[str, str]:
-        return _USAGE
 
     def show(self, console: Console) -> None:
         show_plan(console, self.plan)

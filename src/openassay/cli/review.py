@@ -315,13 +315,12 @@ def timers(once: Annotated[bool, typer.Option("--once", help="Settle what is ove
 
         async with asyncio.TaskGroup() as runs:
             loop.add_signal_handler(signal.SIGTERM, lambda: leaving.add(loop.create_task(leave())))
-            timer = ReviewTimer(engine, runs)
-            settled = await timer.settle_overdue()
+            settled = await settle_overdue(engine, runs)
             if not once:
                 typer.echo("Waiting for deadlines. Ctrl-C ends it.", err=True)
             while not once:
-                await timer.wait()
-                await timer.settle_overdue()
+                await wait_until_due(engine)
+                await settle_overdue(engine, runs)
         if not settled:
             raise typer.Exit(1)
 
@@ -329,29 +328,24 @@ def timers(once: Annotated[bool, typer.Option("--once", help="Settle what is ove
         run_with_engine(settle)
 
 
-class ReviewTimer:
-    """Settles what is overdue, and says what becomes of it."""
+async def wait_until_due(engine: Engine) -> None:
+    try:
+        await asyncio.sleep(await engine.interrupts.seconds_until_due())
+    except OpenAssayError:  # which settle_overdue reports
+        await asyncio.sleep(RETRY_SECONDS)
 
-    def __init__(self, engine: Engine, runs: asyncio.TaskGroup) -> None:
-        self._engine = engine
-        self._runs = runs
 
-    async def wait(self) -> None:
-        try:
-            await asyncio.sleep(await self._engine.interrupts.seconds_until_due())
-        except OpenAssayError:  # which settle_overdue reports
-            await asyncio.sleep(RETRY_SECONDS)
-
-    async def settle_overdue(self) -> bool:
-        """Return whether all could be settled; the engine says why one could not be, and it is tried again."""
-        try:
-            asked = {review.run: review for review in reversed(await self._engine.interrupts.reviews())}
-            for run in await self._engine.interrupts.answer_overdue():
-                if review := asked.get(run.id):
-                    what = f"nobody answered “{review.question}”: {THEN[review.on_timeout]}"
-                    typer.echo(to_one_line(f"{run.thread}  {what}"))
-                self._runs.create_task(report_end(self._engine, run, begun=""))
-            return not any(format_due(review.due) == "overdue" for review in await self._engine.interrupts.reviews())
-        except OpenAssayError as error:  # a database that is away now may be back by then
-            print_message(f"warning: {error.message}")
-            return False
+async def settle_overdue(engine: Engine, runs: asyncio.TaskGroup) -> bool:
+    """Settle what is overdue, say what becomes of it, and return whether all could be settled; the engine says why one
+    could not be, and it is tried again."""
+    try:
+        asked = {review.run: review for review in reversed(await engine.interrupts.reviews())}
+        for run in await engine.interrupts.answer_overdue():
+            if review := asked.get(run.id):
+                what = f"nobody answered “{review.question}”: {THEN[review.on_timeout]}"
+                typer.echo(to_one_line(f"{run.thread}  {what}"))
+            runs.create_task(report_end(engine, run, begun=""))
+        return not any(format_due(review.due) == "overdue" for review in await engine.interrupts.reviews())
+    except OpenAssayError as error:  # a database that is away now may be back by then
+        print_message(f"warning: {error.message}")
+        return False

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from textwrap import fill
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 import typer
@@ -299,9 +298,7 @@ class ProgressDisplay:
             self._status.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._status is not None:
             self._status.stop()
             self._status = None

@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from openassay.bootstrap import ServerResources
 from openassay.mcp_server.tools import ToolCaller, create_server
 from openassay.models.event import Event
 from openassay.models.thread import ResearchOptions, Run
@@ -65,11 +64,8 @@ class ServerHost:
     """A ToolHost whose documents are uploads, and whose runs are queued."""
 
     def __init__(self, service: Service) -> None:
+        self.resources = service.resources
         self._service = service
-
-    @property
-    def resources(self) -> ServerResources:
-        return self._service.resources
 
     def identify(self, request: object) -> ToolCaller:
         if not isinstance(request, Request):

@@ -405,9 +405,8 @@ async def delete_webhook(id: WebhookId, caller: Writer, service: ServiceDep) -> 
 async def list_deliveries(id: WebhookId, caller: Reader, service: ServiceDep) -> DeliveryList:
     """The newest 100, for 30 days."""
     webhook = await service.resources.webhooks.get(caller.user, id)
-    return DeliveryList(
-        deliveries=[_to_delivery(one) for one in await service.resources.webhooks.deliveries(webhook.id)]
-    )
+    found = await service.resources.webhooks.deliveries(webhook.id)
+    return DeliveryList(deliveries=list(map(_to_delivery, found)))
 
 
 @webhooks_router.post(

@@ -5,7 +5,7 @@ import asyncio
 import re
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, ValidationError
@@ -97,26 +97,26 @@ class NewArtifact(Body):
     content: Content
 
 
-class ThreadArtifacts:
+class ThreadArtifacts(NamedTuple):
     """What the report of a thread makes, and what a person has made of it."""
 
-    def __init__(self, service: Service, thread: Thread) -> None:
-        self._service = service
-        self._store = service.resources.artifacts
-        self._thread = thread
+    service: Service
+    thread: Thread
 
     async def load_all(self) -> dict[str, CurrentArtifact]:
         offers: list[ArtifactDraft] = []
-        updated = self._thread.updated
+        updated = self.thread.updated
         try:
-            report = redact_report(await self._service.engine.history.report(self._thread.id), self._service.redaction)
+            report = redact_report(await self.service.engine.history.report(self.thread.id), self.service.redaction)
         except NotFoundError:
             pass
         else:
             finished = report.metadata.finished
             updated = datetime.fromisoformat(finished) if finished else updated
             offers = await asyncio.to_thread(offer_artifacts, report)
-        return resolve_artifacts(offers, await self._store.latest(self._thread.id), self._thread.id, updated)
+        return resolve_artifacts(
+            offers, await self.service.resources.artifacts.latest(self.thread.id), self.thread.id, updated
+        )
 
     async def get(self, name: str, version: int | None = None) -> CurrentArtifact:
         """Return an artifact, or a version of it as it was; the report may have changed since."""
@@ -132,14 +132,16 @@ class ThreadArtifacts:
 
     async def list_versions(self, found: CurrentArtifact) -> list[Artifact]:
         """Return the stored versions, the oldest first, and then what the report makes of it now."""
-        stored = await self._store.versions(self._thread.id, found.artifact.name)
+        stored = await self.service.resources.artifacts.versions(self.thread.id, found.artifact.name)
         return [*stored, found.fresh] if found.fresh else stored
 
     async def save(self, draft: ArtifactDraft, before: CurrentArtifact | None) -> CurrentArtifact:
         """Store a new version after the one that was seen, on top of what the report makes of it."""
         fresh = before.fresh if before else None
         base = ArtifactDraft(fresh.name, fresh.kind, fresh.title, fresh.content) if fresh else None
-        written = await self._store.keep(self._thread.id, draft, base, seen=before.kept if before else 0)
+        written = await self.service.resources.artifacts.keep(
+            self.thread.id, draft, base, seen=before.kept if before else 0
+        )
         if written is None:
             raise precondition_error()
         own = before.own if before else True
