@@ -283,11 +283,10 @@ def test_where_a_fault_happened_is_shown_as_the_settings_say(
         raise RuntimeError("the works are stuck")
 
     (folder / "config.yaml").write_text(config, encoding="utf-8")
-    monkeypatch.setattr(cli, "_run", fault)
     monkeypatch.setattr("signal.signal", lambda *_: None)  # pytest goes on
 
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        cli.report_errors(fault)
 
     told = capsys.readouterr().err
     assert ended.value.code == 1

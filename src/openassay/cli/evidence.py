@@ -39,6 +39,7 @@ from openassay.export.evidence import (
 )
 from openassay.models.evidence import Document
 from openassay.models.report import ReportData, SourceCard
+from openassay.models.thread import Run
 from openassay.models.user import SCHEME
 from openassay.protocols import PageReader
 from openassay.settings import load
@@ -371,30 +372,31 @@ async def _reread_sources(thread: str) -> tuple[ReportData, list[SourceCheck]]:
             async for event in engine.events(one)
             if (event.kind, event.stage) == ("read", "harvest")
         }
-        return report, await check_sources(report, SourceRereader(resources, pages, run.options.docs, fetched))
+        return report, await check_sources(report, SourceRereader(resources, pages, run, fetched))
 
 
-class SourceRereader(NamedTuple):
+class SourceRereader:
     """Reads sources as a run does: pages through the guarded client, files from the disk, uploads from the store."""
 
-    resources: ServerResources
-    pages: PageReader
-    docs: tuple[str, ...]  # that the run was given
-    fetched: set[str]
+    def __init__(self, resources: ServerResources, pages: PageReader, run: Run, fetched: set[str]) -> None:
+        self._resources = resources
+        self._pages = pages
+        self._docs = run.options.docs
+        self._fetched = fetched
 
     async def __call__(self, card: SourceCard) -> RereadResult:
         from openassay.engine.checks import RereadResult, from_page
 
         if card.url.startswith(("http://", "https://")):
-            if self.resources.engine.settings.offline:
+            if self._resources.engine.settings.offline:
                 return RereadResult(reason="offline is set, so no page is fetched")
-            return from_page(await self.pages.read(card.url), ours=card.url in self.fetched)
+            return from_page(await self._pages.read(card.url), ours=card.url in self._fetched)
         if card.url.startswith("file:"):
             return await asyncio.to_thread(self._read_file, Path(url2pathname(urlsplit(card.url).path)))
         if card.url.startswith(SCHEME):
             return await asyncio.to_thread(self._read_upload, card.url)
         if card.kind == "demo":
-            stored = await self.resources.engine.document(card.document)
+            stored = await self._resources.engine.document(card.document)
             return RereadResult(stored.text, "is demo data, which are a part of OpenAssay and do not change")
         return RereadResult(reason="it has no address that could be asked again")
 
@@ -406,7 +408,7 @@ class SourceRereader(NamedTuple):
         if not path.exists():
             return RereadResult(reason="the file is no longer there", gone=True)
         try:
-            return RereadResult(self.resources.sources.reader.read(path).text)
+            return RereadResult(self._resources.sources.reader.read(path).text)
         except ReadError as error:
             return RereadResult(reason=error.message)
 
@@ -415,10 +417,10 @@ class SourceRereader(NamedTuple):
         from openassay.engine.checks import RereadResult
 
         id, _, name = url.removeprefix(SCHEME).partition("/")
-        for given in self.docs:
+        for given in self._docs:
             if given.startswith(SCHEME) and given.endswith(f"/{id}"):
                 try:
-                    return self._read_file(self.resources.files.locate(given) / unquote(name))
+                    return self._read_file(self._resources.files.locate(given) / unquote(name))
                 except NotFoundError:
                     break
         return RereadResult(reason="the upload was deleted", gone=True)
