@@ -167,13 +167,8 @@ def derive_options(
     return options.model_copy(update={"private": before.private or is_private(options)})
 
 
-class SourceExclusions(NamedTuple):
-    vetoed: tuple[SourceVeto, ...] = ()
-    hosts: tuple[str, ...] = ()
-
-
-def resolve_exclusions(names: Sequence[str], known: Sequence[SourceRef]) -> SourceExclusions:
-    """Resolve the sources to do without: by the number a report gives them, by address, or all of a host."""
+def resolve_exclusions(names: Sequence[str], known: Sequence[SourceRef]) -> tuple[list[SourceVeto], list[str]]:
+    """Resolve the sources and hosts to do without: by the number a report gives them, by address, or all of a host."""
     vetoed: list[SourceVeto] = []
     hosts: list[str] = []
     for name in (name.strip() for name in names):
@@ -197,7 +192,7 @@ def resolve_exclusions(names: Sequence[str], known: Sequence[SourceRef]) -> Sour
                 f"there is no source {name[:80]!r}", help=f"Sources are {listed}, an address or a host."
             )
         vetoed += [SourceVeto(document=ref.document, url=ref.url, title=ref.title) for ref in matches]
-    return SourceExclusions(tuple(dict.fromkeys(vetoed)), tuple(dict.fromkeys(hosts)))
+    return vetoed, hosts
 
 
 class BranchSetup(NamedTuple):
@@ -347,13 +342,13 @@ class BranchService:
         if not known:  # the numbers are those of the report, which came later
             end = [one for one in await self._history.list_checkpoints(thread) if one.run == point.wanted.run][-1]
             known = await load_references(await self._history.values(thread, end), self._runner.documents)
-        found = resolve_exclusions(changes.without, known)
-        vetoed = merge_vetoes(latest if point.again else values, found.vetoed)
-        if not found.hosts:
+        excluded, hosts = resolve_exclusions(changes.without, known)
+        vetoed = merge_vetoes(latest if point.again else values, excluded)
+        if not hosts:
             return {"vetoed": vetoed}
         edits = load_edits(values)
-        hosts = list(dict.fromkeys([*edits.get("without", ()), *found.hosts]))
-        return {"vetoed": vetoed, "edits": {**edits, "without": hosts}}
+        without = list(dict.fromkeys([*edits.get("without", ()), *hosts]))
+        return {"vetoed": vetoed, "edits": {**edits, "without": without}}
 
     # -- the tree -----------------------------------------------------------------------------------------
 

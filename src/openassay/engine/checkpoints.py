@@ -213,16 +213,13 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
     def _checkpoint(self, row: Row) -> Checkpoint:
         held = self._unpack(row["payload"])
         parts = held.pop("parts")
-        wanted = sorted(set(parts.values()))
         values = dict(held["channel_values"])
-        if wanted:
-            marks = ", ".join("?" for _ in wanted)
-            rest = f"WHERE thread = ? AND hash IN ({marks})"
-            found = {part["hash"]: part["payload"] for part in self._rows.read(PARTS, rest, (row["thread"], *wanted))}
-            for channel, hash in parts.items():
-                if hash not in found:
-                    raise IntegrityError(f"row parts {row['thread']}/{hash} is missing", help=ALTERATION_HELP)
-                values[channel] = self._unpack(found[hash])
+        rows = self._rows.iter_among(PARTS, "hash", parts.values(), "AND thread = ?", (row["thread"],))
+        found = {part["hash"]: part["payload"] for part in rows}
+        for channel, hash in parts.items():
+            if hash not in found:
+                raise IntegrityError(f"row parts {row['thread']}/{hash} is missing", help=ALTERATION_HELP)
+            values[channel] = self._unpack(found[hash])
         return cast("Checkpoint", {**held, "channel_values": values})
 
     def _list(
@@ -240,8 +237,7 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
         where = f"WHERE {' AND '.join(given)}" if given else ""
         columns = "thread, ns, id, metadata" if filter else "thread, ns, id"
         sql = f"SELECT {columns} FROM checkpoints {where} ORDER BY id DESC"  # noqa: S608  # marks alone
-        with self._rows.database.connection() as connection:
-            rows = connection.execute(sql, tuple(given.values())).fetchall()
+        rows = self._rows.database.query(sql, tuple(given.values()))
         return [
             _make_config(row["thread"], row["ns"], row["id"])
             for row in rows
@@ -251,8 +247,7 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
     @run_in_thread
     def find_thread(self, id: str) -> str | None:
         """Return the thread a checkpoint is of."""
-        with self._rows.database.connection() as connection:
-            row = connection.execute("SELECT thread FROM checkpoints WHERE id = ? LIMIT 1", (id,)).fetchone()
+        row = self._rows.database.query_one("SELECT thread FROM checkpoints WHERE id = ? LIMIT 1", (id,))
         return str(row["thread"]) if row else None
 
     @run_in_thread

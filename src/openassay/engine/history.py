@@ -101,8 +101,6 @@ def _clip(text: str) -> str:
 
 
 class ThreadHistory:
-    """The checkpoints of threads, and the states and reports at them."""
-
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self.checkpoints = runner.checkpointer

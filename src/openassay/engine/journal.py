@@ -422,7 +422,6 @@ def folder_run(folder: Path) -> str:
 
 
 def delete_aside(folder: Path) -> None:
-    """Delete what was set aside of a folder."""
     for path in folder.parent.glob(f"{folder.name}{_ASIDE}*"):
         shutil.rmtree(path)
 

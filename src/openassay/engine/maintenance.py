@@ -157,8 +157,7 @@ async def describe_database(settings: Settings) -> str:
         from openassay.bootstrap import open_rows
 
         rows, _ = open_rows(settings, settings.data_dir, stack)
-        with rows.database.connection() as connection:
-            schema = connection.execute("SELECT max(version) AS version FROM schema_migrations").fetchone()["version"]
+        schema = rows.database.query_one("SELECT max(version) AS version FROM schema_migrations")["version"]
         if problems := await SqlIntegrity(rows).problems():
             more = f", and {len(problems) - 1:,} more" if len(problems) > 1 else ""
             raise IntegrityError(f"{problems[0]}{more}", help="See them all with: openassay admin check")
@@ -178,8 +177,8 @@ def list_recent_threads() -> list[tuple[str, str]]:
         settings = load()
         if settings.persistence.backend != "sqlite":  # asking a server takes longer than a person waits for a Tab
             return []
-        with open_database(settings) as database, database.connection() as connection:
-            rows = connection.execute(_RECENT, (settings.user, MAX_RECENT)).fetchall()
+        with open_database(settings) as database:
+            rows = database.query(_RECENT, (settings.user, MAX_RECENT))
         return [(row["id"], "" if settings.persistence.encrypt else " ".join(row["title"].split())) for row in rows]
     except (OpenAssayError, sqlite3.Error, OSError):
         return []

@@ -174,9 +174,8 @@ class UserMemory:
             return Preferences.model_validate(item.value if item else {})
 
     async def set_preferences(self, user: str, preferences: Preferences) -> None:
-        place = (*_user_namespace(user), "preferences")
         async with self._lock_writes():
-            await self._store.aput(place, "all", preferences.plain())
+            await self._store.aput((*_user_namespace(user), "preferences"), "all", preferences.plain())
 
     async def facts(self, user: str) -> list[MemoryFact]:
         with translate_errors():

@@ -134,9 +134,7 @@ class Runner:
 
     async def state(self, thread: str) -> "StateSnapshot":
         """Return the latest state, with everything it refers to."""
-        return await self.expand_state(thread, await self.graph.aget_state(graph_config(thread)))
-
-    async def expand_state(self, thread: str, state: "StateSnapshot") -> "StateSnapshot":
+        state = await self.graph.aget_state(graph_config(thread))
         return state._replace(values=await StateCompactor(self.notes, thread).expand(state.values))
 
     async def mode(self, thread: str, options: ResearchOptions) -> Mode:
@@ -433,7 +431,7 @@ class GraphRun:
             started=run.started,
             now=runner.now,
             append=self._append,
-            checkpoints=self._list_checkpoints,
+            checkpoints=lambda: runner.checkpointer.ids_of_run(run.thread, run.id, since=run.started),
             tally=self._count_steps,
             mode=lambda: runner.mode(run.thread, options),
         )
@@ -451,11 +449,6 @@ class GraphRun:
         """Count the steps that each reasoner has done, in earlier attempts of the run too."""
         steps = [event for event in await self.runner.log.since(self.run.id, 0) if event.kind == "think"]
         return dict(Counter(str(event.data["by"]) for event in steps))
-
-    async def _list_checkpoints(self) -> tuple[str, ...]:
-        """List the run's checkpoints. Those of other questions on the thread are older, or hold another run."""
-        run = self.run
-        return await self.runner.checkpointer.ids_of_run(run.thread, run.id, since=run.started)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

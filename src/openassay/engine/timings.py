@@ -5,14 +5,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from openassay.models.base import Record
 from openassay.models.event import Event, RunStatus
 from openassay.models.thread import Run
-from openassay.text.urls import host_class
+from openassay.text.urls import host_class, host_of
 
 # What events tell of those outside: a model, a provider of searches, the sites of one sort.
 
@@ -62,13 +61,8 @@ def _parse_spend(event: Event) -> ExternalCall:
 
 def _publisher(event: Event) -> str:
     """Sites by what sort they are known to be: there are too many to tell them apart."""
-    host = str(event.data.get("host") or "")
-    if not host:
-        try:
-            host = urlsplit(str(event.data.get("path", ""))).hostname or ""
-        except ValueError:
-            host = ""
-    return host_class(host) or "other"
+    host = event.data.get("host") or host_of(str(event.data.get("path", "")))
+    return host_class(str(host)) or "other"
 
 
 def read_number(event: Event, name: str) -> float:

@@ -115,8 +115,6 @@ class Charge(Record):
 
 
 class LedgerCall(Record):
-    """A line of the ledger."""
-
     key: str
     run: str
     step: str

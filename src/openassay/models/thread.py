@@ -76,11 +76,6 @@ class BranchChanges(Record):
         return self.source is not None or self.docs is not None or self.web is not None or bool(self.without)
 
     @property
-    def is_outline_only(self) -> bool:
-        """Whether the plan's edits change nothing of what is searched for."""
-        return self.plan is None and all(edit.get("op") in OUTLINE for edit in self.edits)
-
-    @property
     def needs_plan(self) -> bool:
         return self.plan is not None or bool(self.edits) or self.deliverable is not None
 
@@ -88,7 +83,8 @@ class BranchChanges(Record):
     def restart_point(self) -> RestartPoint:
         if self.question is not None or self.depth is not None:
             return RestartPoint.ASKED
-        if self.affects_sources or not self.is_outline_only:
+        is_outline_only = self.plan is None and all(edit.get("op") in OUTLINE for edit in self.edits)
+        if self.affects_sources or not is_outline_only:
             return RestartPoint.SEARCHING
         if self.edits or self.deliverable is not None or self.style is not None or self.words is not None:
             return RestartPoint.WRITING

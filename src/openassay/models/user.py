@@ -57,9 +57,7 @@ class Upload(Record):
 
 
 class UploadQuota(NamedTuple):
-    """How much one user may store."""
-
-    files: int
+    files: int  # of one user
     bytes: int
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from openassay.errors import ConfigurationError, NotFoundError, UsageError
+from openassay.models.user import Upload
 from openassay.settings import Settings
 from openassay.storage.database import ALL_TABLES, EVENTS, MEMORIES, UPLOADS, Connection, migration_history
 from openassay.storage.postgres import PostgresDatabase
 from openassay.storage.rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
-from openassay.storage.uploads import FileStore, to_upload
+from openassay.storage.uploads import FileStore
 
 _TABLES = """
 SELECT relname AS name, reltuples::bigint AS rows, pg_total_relation_size(oid) AS bytes
@@ -163,7 +164,7 @@ def transfer_to_postgres(
             with target.open_writer("user", memory[0]) as writer:
                 count += writer.insert(MEMORIES, dict(zip(MEMORIES.columns, memory, strict=True)))
         here, there = files
-        for upload in map(to_upload, source.read(UPLOADS)):
+        for upload in map(Upload.model_validate, source.read(UPLOADS)):
             if here.has(upload):  # bytes that are missing here stay missing
                 there.put(upload, here.locate(upload.uri) / upload.name)
     return count

@@ -220,8 +220,6 @@ class _IndexRow(NamedTuple):
 
 
 class _IndexText(NamedTuple):
-    """A document to be written to the index."""
-
     hash: str
     title: str
     text: str
@@ -442,8 +440,9 @@ class PostgresIndex:
         passages = [(text, passage) for text in texts for passage in text.passages]
         vectors = build_vectors(connection, self._stems, [(text.title, said) for text, (_, _, said) in passages])
         standing, rows = Counter[str](), list[tuple[object, ...]]()
-        for number, ((text, (start, end, said)), vector) in enumerate(zip(passages, vectors, strict=True)):
-            counted = _count_weight(library.passages + number)
+        both = zip(passages, vectors, strict=True)
+        for number, ((text, (start, end, said)), vector) in enumerate(both, library.passages):
+            counted = 1 if number < _COUNT_ALL_BELOW else _ONE_IN if number % _ONE_IN == 0 else 0
             if counted:
                 standing.update(dict.fromkeys((f"{library.prefix}{stem}" for stem in vector.times), counted))
             words = vector.to_tsvector(library.prefix)
@@ -461,10 +460,6 @@ class PostgresIndex:
         counts = {row["word"]: row["passages"] for row in connection.execute(sql, (wanted,))}
         least = _UNSEEN if about["passages"] > _COUNT_ALL_BELOW else 0
         return {word: count for word in wanted if (count := max(counts.get(word, 0), least))}
-
-
-def _count_weight(number: int) -> int:
-    return 1 if number < _COUNT_ALL_BELOW else _ONE_IN if number % _ONE_IN == 0 else 0
 
 
 def _any_of(words: Iterable[str]) -> str:

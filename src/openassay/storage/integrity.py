@@ -22,8 +22,6 @@ ScopeOwner = tuple[str, str]  # a scope and its owner
 
 
 class SqlIntegrity(RowStore):
-    """Whether what is stored is what was written."""
-
     @run_in_thread
     def check(self, thread: str, documents: Collection[str]) -> None:
         """Raise IntegrityError unless every row of the thread is there, and the documents are what they were."""

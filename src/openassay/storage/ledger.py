@@ -1,7 +1,6 @@
 """The ledger: every paid call, written before it is made. The caps of a run hold for all processes that work on it."""
 
 import asyncio
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -203,7 +202,7 @@ FROM lines GROUP BY label HAVING sum(made) > 0 ORDER BY label
 _COUNTED = ("calls", "failed", "prompt_tokens", "completion_tokens", "seconds")
 
 
-class SqlLedger:
+class SqlLedger(RowStore):
     """A Ledger. `on_change` is called with accounts and calls that have changed, in the thread that changed them.
 
     What was committed survives kill -9. Only a power cut can undo the last lines, on SQLite: with WAL and synchronous =
@@ -216,8 +215,7 @@ class SqlLedger:
         now: Callable[[], datetime] = utc_now,
         on_change: Callable[[Mapping[str, object]], None] = lambda row: None,
     ) -> None:
-        self._rows = rows
-        self._now = now
+        super().__init__(rows, now)
         self._on_change = on_change
         self._checked: set[str] = set()
 
@@ -463,12 +461,10 @@ class SqlSpending(RowStore):
 
     @run_in_thread
     def open_runs(self, owner: str) -> list[OpenRun]:
-        found = self._rows.database.query(_SUM_ACTIVE, (owner,))
-        used = {row["run"]: int(row["used"]) for row in found}
-        runs = self._rows.read(RUNS, _ACTIVE, (owner,))
+        used = {row["run"]: int(row["used"]) for row in self._rows.database.query(_SUM_ACTIVE, (owner,))}
         return [
-            OpenRun(row["id"], ResearchOptions.model_validate(json.loads(row["options"])), used.get(row["id"], 0))
-            for row in runs
+            OpenRun(row["id"], ResearchOptions.model_validate_json(row["options"]), used.get(row["id"], 0))
+            for row in self._rows.read(RUNS, _ACTIVE, (owner,))
         ]
 
     @run_in_thread

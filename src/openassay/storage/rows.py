@@ -414,6 +414,8 @@ class Writer:
 
     def __init__(self, rows: Rows, connection: Connection, scope: str, head: Head | None) -> None:
         self.connection = connection
+        self.read = rows.read  # which sees the transaction, and so does `find`: readers of this thread join it
+        self.find = rows.find
         self._rows = rows
         self._scope = scope
         self._head = head
@@ -434,13 +436,6 @@ class Writer:
             return False
         self._update_head(1, int(row["seal"], 16))
         return True
-
-    def read(self, table: TableSpec, rest: str = "", values: Values = ()) -> list[Row]:
-        """Read rows as the transaction sees them, which other readers of this thread join."""
-        return self._rows.read(table, rest, values)
-
-    def find(self, table: TableSpec, *key: object) -> Row | None:
-        return self._rows.find(table, *key)
 
     def update(self, table: TableSpec, key: Sequence[object], changes: Mapping[str, object]) -> Row | None:
         """Change a row and return it; None where there is none."""

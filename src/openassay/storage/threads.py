@@ -17,7 +17,7 @@ from openassay.errors import (
     no_run,
     no_thread,
 )
-from openassay.models.base import Record, utc_now
+from openassay.models.base import utc_now
 from openassay.models.event import AT_WORK, ENDED, RunStatus, Status
 from openassay.models.plan import Mode
 from openassay.models.report import MAX_ARTIFACTS, Artifact, ArtifactDraft
@@ -494,15 +494,9 @@ class SqlArtifacts(RowStore):
         return made
 
 
-class Pin(Record):
-    """A document that a person has pinned to a thread, whatever number a report gives it."""
-
-    thread: str
-    document: str
-    created: datetime
-
-
 class SqlPins(RowStore):
+    """Documents that people have pinned to a thread, whatever number a report gives them."""
+
     @run_in_thread
     def pin(self, thread: str, document: str) -> None:
         """Pin a document; pinning it again changes nothing."""
@@ -517,6 +511,6 @@ class SqlPins(RowStore):
             return writer.delete(PINS, "WHERE thread = ? AND document = ?", (thread, document)) > 0
 
     @run_in_thread
-    def list_for(self, thread: str) -> list[Pin]:
+    def list_for(self, thread: str) -> list[str]:
         rows = self._rows.read(PINS, "WHERE thread = ? ORDER BY created, document", (thread,))
-        return [Pin.model_validate(row) for row in rows]
+        return [row["document"] for row in rows]

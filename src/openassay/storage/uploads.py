@@ -24,7 +24,7 @@ from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageE
 from openassay.models.base import utc_now
 from openassay.models.user import SCHEME, Upload, UploadCursor, UploadQuota
 from openassay.storage.database import CHUNKS, UPLOADS, run_in_thread, timestamp
-from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer
+from openassay.storage.rows import ALTERATION_HELP, Rows, RowStore, Writer
 
 ABANDON_SECONDS = 3600  # after which an incoming file will not arrive any more, and no run reads a copy any more
 CHUNK = 131_072  # bytes in a row: a few of them are in memory at a time, and 200 where everything is sealed anew
@@ -134,7 +134,7 @@ class DatabaseFileStore(FileStore):
         found = self._rows.read(UPLOADS, "WHERE id = ? AND owner = ?", (named["id"], named["owner"])) if named else []
         if not found:
             raise _no_upload(name)
-        upload = to_upload(found[0])
+        upload = Upload.model_validate(found[0])
         file = self._path(upload)
         try:
             if not _is_intact(file, upload):
@@ -201,10 +201,6 @@ class DatabaseFileStore(FileStore):
         os.utime(file, (upload.created.timestamp(),) * 2)  # the same on every machine: an index compares it
 
 
-def to_upload(row: Row) -> Upload:
-    return Upload.model_validate(row)
-
-
 def resolve_path(name: str, folder: Path) -> Path:
     """Return where documents are that a run was given: the folder of an upload, or the path itself."""
     return folder / name.removeprefix(SCHEME) if _UPLOAD_URI.fullmatch(name) else Path(name)
@@ -250,7 +246,6 @@ class SqlUploads(RowStore):
 
     @run_in_thread
     def new_folder(self) -> Path:
-        """Make a folder for an incoming file, which the caller removes."""
         if not self._is_swept:
             self._is_swept = True
             self._files.tidy()
@@ -267,7 +262,8 @@ class SqlUploads(RowStore):
             upload = Upload(id=id, owner=owner, name=file.name, media=media, size=size, hash=hash, created=self._now())
             given.append((upload, file))
         with self._rows.open_writer("user", owner) as writer:
-            uploads = {upload.id: to_upload(row) for upload, _ in given if (row := writer.find(UPLOADS, upload.id))}
+            found = [row for upload, _ in given if (row := writer.find(UPLOADS, upload.id))]
+            uploads = {row["id"]: Upload.model_validate(row) for row in found}
             new = {upload.id: upload for upload, _ in reversed(given) if upload.id not in uploads}
             if new:
                 _check_quota(writer, owner, room, list(new.values()))
@@ -287,7 +283,7 @@ class SqlUploads(RowStore):
             rest += " AND (created, id) < (?, ?)"
             values += [timestamp(after.created), after.id]
         rows = self._rows.read(UPLOADS, f"{rest} ORDER BY created DESC, id DESC LIMIT ?", (*values, max(limit, 0)))
-        return [to_upload(row) for row in rows]
+        return [Upload.model_validate(row) for row in rows]
 
     @run_in_thread
     def paths(self, owner: str, ids: Sequence[str]) -> list[str]:
@@ -302,14 +298,15 @@ class SqlUploads(RowStore):
             if found is None or found["owner"] != owner:
                 raise no_document(id)
             writer.delete(UPLOADS, "WHERE id = ?", (id,))
-            self._files.remove(to_upload(found))  # while nobody can upload the same file again
-        return to_upload(found)
+            upload = Upload.model_validate(found)
+            self._files.remove(upload)  # while nobody can upload the same file again
+        return upload
 
     def _get(self, owner: str, id: str) -> Upload:
         rows = self._rows.read(UPLOADS, "WHERE id = ? AND owner = ?", (id, owner)) if _ID.fullmatch(id) else []
-        if not rows or not self._files.has(to_upload(rows[0])):
+        if not rows or not self._files.has(Upload.model_validate(rows[0])):
             raise no_document(id)
-        return to_upload(rows[0])
+        return Upload.model_validate(rows[0])
 
     get = run_in_thread(_get)
 

@@ -253,7 +253,7 @@ async def list_sources(thread: VisibleThread, caller: Caller, service: ServiceDe
     if caller.share is not None:
         values, pinned = {}, list[str]()
     else:
-        pinned = [pin.document for pin in await service.resources.pins.list_for(thread.id)]
+        pinned = await service.resources.pins.list_for(thread.id)
     cards = [_to_source(card, report, card.document in pinned) for card in report.sources] if report else []
     vetoed = [VetoBody(**hide_file_urls(one)) for one in values.get("vetoed") or ()]
     return SourceList(sources=tuple(cards), pinned=tuple(pinned), vetoed=tuple(vetoed))
