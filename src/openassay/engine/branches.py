@@ -215,8 +215,6 @@ class BranchBase(NamedTuple):
 
 
 class BranchService:
-    """Forks threads, and shows the tree they make."""
-
     def __init__(self, runner: Runner, history: ThreadHistory) -> None:
         self._runner = runner
         self._history = history
@@ -454,8 +452,6 @@ def merge_vetoes(values: Mapping[str, Any], added: Sequence[SourceVeto]) -> list
 
 
 class VetoService:
-    """Starts runs that take sources out of a report."""
-
     def __init__(self, runner: Runner, history: ThreadHistory) -> None:
         self._runner = runner
         self._history = history

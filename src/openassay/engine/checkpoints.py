@@ -71,7 +71,6 @@ class CheckpointPosition(Record):
 
 
 def read_position(values: Mapping[str, Any]) -> CheckpointPosition:
-    """Of the values of a checkpoint."""
     state = effective_state(values)
     begins = _BEGINNING in values
     return CheckpointPosition(
@@ -246,7 +245,6 @@ class SqlCheckpointSaver(BaseCheckpointSaver[int]):
 
     @run_in_thread
     def find_thread(self, id: str) -> str | None:
-        """Return the thread a checkpoint is of."""
         row = self._rows.database.query_one("SELECT thread FROM checkpoints WHERE id = ? LIMIT 1", (id,))
         return str(row["thread"]) if row else None
 

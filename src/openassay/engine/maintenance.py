@@ -53,8 +53,6 @@ def open_folder_indexes(settings: Settings) -> Iterator["FolderIndexes"]:
 
 
 class FolderIndexes:
-    """The indexes of the settings' data directory or database."""
-
     def __init__(self, settings: Settings, store: IndexStore) -> None:
         self._settings = settings
         self._store = store

@@ -210,7 +210,6 @@ class Runner:
         return bool(runs) and runs[-1].status in AT_WORK
 
     async def is_abandoned(self, thread: str) -> bool:
-        """Whether no process works on it."""
         return await asyncio.to_thread(self.locks.is_free, thread)
 
     # -- events -------------------------------------------------------------------------------------------
@@ -463,8 +462,6 @@ class RunExit:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class RunExecution:
-    """The task of one run in this process."""
-
     runner: Runner
     run: Run
     lock: ThreadLock

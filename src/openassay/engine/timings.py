@@ -20,8 +20,6 @@ FEES = ("search", "harvest")  # steps of which a `spend` is for a request, not f
 
 
 class ExternalCall(NamedTuple):
-    """What one event tells of somebody outside."""
-
     kind: PartyKind
     party: str
     seconds: float | None = None  # None: nobody was asked, or gave no answer

@@ -58,7 +58,6 @@ def build_review(question: OpenQuestion, run: Run, now: datetime) -> Review:
 
 
 def timeout_answer(question: OpenQuestion) -> dict[str, Any]:
-    """Return what the timer answers."""
     if question.on_timeout == "guess":
         return {"skipped": "timer"}
     decision = "approve" if question.on_timeout == "approve" else "timeout"
@@ -210,7 +209,6 @@ FORMS: dict[str, type[AnswerForm]] = {
 
 
 def answer_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON schema of an answer."""
     return FORMS[kind].model_json_schema() if kind in FORMS else {"type": "string", "maxLength": LONGEST}
 
 

@@ -206,8 +206,6 @@ class PostgresLink(ServerLink["AsyncConnection[Any]"]):
 
 
 class RedisLink(ServerLink["Redis"]):
-    """A Redis or Valkey server."""
-
     server = "Redis server"
 
     def __init__(self, url: SecretStr, on_notice: Callable[[str], None], *, rest: float = REST_SECONDS) -> None:

@@ -30,8 +30,6 @@ _SUFFIX = ".sqlite3"
 
 
 class IndexSummary(NamedTuple):
-    """An index as it is shown to a person."""
-
     root: str  # empty in one that was made before indexes knew their folder
     holdings: IndexCounts
     bytes: int

@@ -236,11 +236,9 @@ class PostgresIndex:
         self._names = names
         self._stems = stems
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> AbstractContextManager[object]:
         """Make all changes of this thread together or not at all."""
-        with self._database.transaction():
-            yield
+        return self._database.transaction()
 
     def stamps(self) -> dict[str, FileStamp]:
         sql = """

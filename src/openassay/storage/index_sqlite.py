@@ -143,11 +143,9 @@ class SqliteIndex(Closable):
     def close(self) -> None:
         self._database.close()
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> AbstractContextManager[object]:
         """Make all changes of this thread together or not at all, and much faster."""
-        with self._database.transaction():
-            yield
+        return self._database.transaction()
 
     def stamps(self) -> dict[str, FileStamp]:
         rows = self._database.query("SELECT path, size, mtime_ns FROM files ORDER BY path")

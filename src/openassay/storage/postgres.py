@@ -37,8 +37,6 @@ _MARKS = re.compile(r"\?|(?<![:\w]):([a-z_]+)|%")
 
 
 class PostgresConnection:
-    """A Connection over one of psycopg."""
-
     def __init__(self, connection: "PsycopgConnection[Any]") -> None:
         self._connection = connection
 

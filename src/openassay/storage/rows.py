@@ -402,8 +402,6 @@ class Rows:
 
 
 class RowStore:
-    """A store of records in sealed tables."""
-
     def __init__(self, rows: Rows, now: Callable[[], datetime] = utc_now) -> None:
         self._rows = rows
         self._now = now

@@ -275,7 +275,6 @@ class SqlThreads(RowStore):
 
     @run_in_thread
     def get_stop_request(self, run: str) -> StopRequest:
-        """Return what any process has asked of a run."""
         return StopRequest(self._find_run(run)["stop"])
 
     @run_in_thread

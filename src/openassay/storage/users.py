@@ -268,7 +268,6 @@ class SqlUsers(RowStore):
         return _token(row or found)
 
     async def has_valid_token(self) -> bool:
-        """Return whether anybody could sign in with a token."""
         now = self._now()
         for user in await self.all():
             if not user.disabled and any(token.is_valid(now) for token in await self.tokens(user.name)):

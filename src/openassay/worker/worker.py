@@ -119,8 +119,6 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> "As
 
 
 class Worker:
-    """`metrics_url`: the address of its metrics."""
-
     def __init__(
         self,
         resources: ServerResources,
