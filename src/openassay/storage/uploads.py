@@ -14,14 +14,12 @@ import secrets
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
-from openassay.models.base import utc_now
 from openassay.models.user import SCHEME, Upload, UploadCursor, UploadQuota
 from openassay.storage.database import CHUNKS, UPLOADS, run_in_thread, timestamp
 from openassay.storage.rows import ALTERATION_HELP, Rows, RowStore, Writer
@@ -239,8 +237,8 @@ _ID = re.compile(r"[0-9a-f]{16}")
 
 
 class SqlUploads(RowStore):
-    def __init__(self, rows: Rows, files: FileStore, now: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(rows, now)
+    def __init__(self, rows: Rows, files: FileStore) -> None:
+        super().__init__(rows)
         self._files = files
         self._is_swept = False
 
