@@ -454,9 +454,8 @@ class SqlArtifacts(RowStore):
         """Store a new version. `base` is what OpenAssay makes of it now, which is stored too if it was not before.
         `seen` is the last version stored when the author looked, 0 for none; returns None where there is another."""
         with open_thread_writer(self._rows, thread) as writer:
-            stored = [
-                Artifact.model_validate(row) for row in writer.read(ARTIFACTS, _ALL_VERSIONS, (thread, draft.name))
-            ]
+            versions = writer.read(ARTIFACTS, _ALL_VERSIONS, (thread, draft.name))
+            stored = [Artifact.model_validate(row) for row in versions]
             last = stored[-1].version if stored else 0
             if last != seen:
                 return None
