@@ -323,7 +323,7 @@ class _NameScanner:
             words = [token.word for token in tokens[at:end] if token.word not in FORMS]
             begins = words and (len(words[0]) == 1 or words[0] in nicknames.first_words)
             begins = begins or (words and words[-1] in nicknames.later_words)
-            if begins and nicknames.is_near("".join(filter(str.isalnum, "".join(words)))):
+            if begins and nicknames.spellings.find_near("".join(filter(str.isalnum, "".join(words)))):
                 yield end
         yield from range(known, at, -1)
 

@@ -294,18 +294,15 @@ class Nicknames:
 
     def match_typo(self, name: CompanyName) -> set[int]:
         """Whose unmistakable name is one slip away. Spaces may be missing too, but not in "read it"."""
-        near = {self._squashed[string] for string in self._spellings.find_near(name.squashed)}
+        near = {self._squashed[string] for string in self.spellings.find_near(name.squashed)}
         return {self.places[key] for key in near if len(name.squashed) >= LONG or len(key.split()) == len(name.core)}
-
-    def is_near(self, squashed: str) -> bool:
-        return bool(self._spellings.find_near(squashed))
 
     @cached_property
     def _squashed(self) -> dict[str, str]:
         return {key.replace(" ", ""): key for key in self.places if key not in self.ordinary}
 
     @cached_property
-    def _spellings(self) -> SpellingIndex:
+    def spellings(self) -> SpellingIndex:
         return SpellingIndex(self._squashed)
 
 

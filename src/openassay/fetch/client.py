@@ -42,13 +42,6 @@ _SIGNATURES = {
 }
 
 
-def parse_content_type(header: str) -> tuple[str, str | None]:
-    """Return the media type and the charset of a Content-Type; the type is empty where there is none."""
-    found = _TYPE.match(header.strip().lower())
-    charset = _CHARSET.search(header)
-    return found[0] if found else "", charset[1].lower() if charset else None
-
-
 def sniff_media_type(beginning: bytes) -> str:
     """Guess the media type of a body from its first bytes."""
     for sign, kind in _SIGNATURES.items():
@@ -160,13 +153,14 @@ async def read_response(
         error = TransientFetchError(f"answered {status}", help=help, retryable=True, status=status, url=address.url)
         error.pause = pause
         raise error
-    kind, charset = parse_content_type(headers.get("content-type", ""))
-    reader = _BodyReader(request, headers, kind if status != 304 else None)
+    declared = headers.get("content-type", "")
+    kind, charset = _TYPE.match(declared.strip().lower()), _CHARSET.search(declared)
+    reader = _BodyReader(request, headers, None if status == 304 else kind[0] if kind else "")
     async for data in response.aiter_stream():
         if not reader.feed(data):
             break
-    body = reader.finish()
-    return FetchResponse(address.url, status, headers, reader.kind or "", charset, body, passed, reader.whole)
+    body, encoding = reader.finish(), charset[1].lower() if charset else None
+    return FetchResponse(address.url, status, headers, reader.kind or "", encoding, body, passed, reader.whole)
 
 
 class _BodyReader:
@@ -248,7 +242,7 @@ class Dialler(AsyncNetworkBackend):
         self._guard = guard
         self._threads = ThreadPoolExecutor(_MAX_LOOKUPS, thread_name_prefix="lookup")
         self._resolve = resolve or self._look_up
-        self._dial = dial or _dial
+        self._dial = dial or AnyIOBackend().connect_tcp
 
     async def connect_tcp(
         self,
@@ -266,14 +260,6 @@ class Dialler(AsyncNetworkBackend):
             except (TimeoutError, OSError, ConnectError, ConnectTimeout):
                 continue
         raise FetchError("could not be reached", help="The site may be down.", retryable=True, url=address.url)
-
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
-        socket_options: Iterable[object] | None = None,
-    ) -> AsyncNetworkStream:
-        raise AddressPolicyError("is a socket of this machine", help="Only pages of the public web are fetched.")
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -304,10 +290,6 @@ class Dialler(AsyncNetworkBackend):
             self._threads, lambda: socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         )
         return [str(sockaddr[0]) for *_, sockaddr in found]
-
-
-async def _dial(address: str, port: int) -> AsyncNetworkStream:
-    return await AnyIOBackend().connect_tcp(address, port)
 
 
 def _lookup_error(address: FetchAddress, *, retryable: bool) -> FetchError:

@@ -430,13 +430,6 @@ _CHECK = re.compile(
 )
 
 
-def detect_need(tree: "HtmlElement", text: str) -> PageNeed | None:
-    """Tell what a page needs to show its content, from its whole tree and the little text that was extracted."""
-    if is_behind_wall(tree, text):
-        return "access"
-    return "javascript" if needs_javascript(tree, text) else None
-
-
 def needs_javascript(tree: "HtmlElement", text: str) -> bool:
     scripts = list(tree.iter("script"))
     if len(text) >= _HARDLY_ANY or not scripts:
@@ -491,6 +484,10 @@ def extract(html: bytes | str, url: str) -> Extraction:
         text = max(text, body_text(whole), key=len)
     if len(text) < _SHORT_TEXT and len(page.body) >= _STRUCTURED:
         text, notes = page.body, ("the text is from the page's structured data; the page itself shows it by script",)
+    wants: PageNeed | None = None
+    if len(text) < ENOUGH:
+        whole = _parse(html, url)
+        wants = "access" if is_behind_wall(whole, text) else "javascript" if needs_javascript(whole, text) else None
     return Extraction(
         text=text,
         title=page.title,
@@ -498,7 +495,7 @@ def extract(html: bytes | str, url: str) -> Extraction:
         published=page.published,
         notes=notes,
         language=page.language,
-        wants=detect_need(_parse(html, url), text) if len(text) < ENOUGH else None,
+        wants=wants,
     )
 
 

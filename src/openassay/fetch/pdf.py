@@ -236,16 +236,10 @@ def _too_slow_error(seconds: int) -> ReadError:
 def _exit_error(code: int, errors: str, seconds: int, megabytes: int) -> ReadError:
     if code in (-signal.SIGTERM, -getattr(signal, "SIGXCPU", 24), -getattr(signal, "SIGKILL", 9)):
         return _too_slow_error(seconds)
-    if code in _NO_MEMORY:
-        return _too_big_error(megabytes)
     last = errors.strip().rsplit("\n", 1)[-1]
-    if "MemoryError" in last or "memory" in last.lower():
-        return _too_big_error(megabytes)
+    if code in _NO_MEMORY or "memory" in last.lower():
+        return ReadError(f"needs more than {megabytes} MB of memory", help="Split the file into smaller ones.")
     return _corrupt_error(" ".join(clean_text(last).split())[:200])
-
-
-def _too_big_error(megabytes: int) -> ReadError:
-    return ReadError(f"needs more than {megabytes} MB of memory", help="Split the file into smaller ones.")
 
 
 def _metadata_text(answer: Mapping[str, object], key: str) -> str:

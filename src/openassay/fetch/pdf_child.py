@@ -52,16 +52,12 @@ def set_limits(seconds: int, megabytes: int) -> None:
 def read_document(path: str) -> dict[str, object]:
     try:
         document = pypdfium2.PdfDocument(sys.stdin.buffer.read() if path == "-" else path)
-        return {"pages": list(pages(document)), **metadata(document)}
+        read, about = list(pages(document)), document.get_metadata_dict()
+        return {"pages": read, "title": about["Title"], "author": about["Author"], "created": about["CreationDate"]}
     except pypdfium2.PdfiumError as error:
         if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
             return {"error": "encrypted"}
         return {"error": "corrupt", "detail": str(error)}
-
-
-def metadata(document: Any) -> dict[str, object]:
-    found = document.get_metadata_dict()
-    return {"title": found["Title"], "author": found["Author"], "created": found["CreationDate"]}
 
 
 def pages(document: Any) -> Iterator[list["RunRow"]]:
@@ -132,18 +128,19 @@ def runs(text: Any, drawn: PageObjects) -> Iterator[RunRow]:
         flat = bounds(text, index)
         box = rotate(flat, turns) if turns else flat
         if letters and follows(place, box):
-            if gap and is_narrow(place, box) and letters[-1].isalpha() and drawn.has_lost_letter(text, last, index):
-                letters += letters[-1]
-            elif gap:
-                letters += " "
+            if gap:
+                narrow = box.left - place.right < _NARROW * (box.top - box.bottom)
+                lost = narrow and letters[-1].isalpha() and drawn.has_lost_letter(text, last, index)
+                letters += letters[-1] if lost else " "
             letters += chr(code)
             place, last = Box(place.left, max(place.right, box.right), place.bottom, place.top), index
             continue
         if letters:
             yield (turns, *round_box(place), letters)
-        found = quarter_turns(text, index)
-        letters = "" if found is None else chr(code)
-        turns, last = found or 0, index
+        quarters = raw.FPDFText_GetCharAngle(text, index) / (math.pi / 2)
+        slanted = abs(quarters - round(quarters)) > _SLANT
+        letters = "" if slanted else chr(code)
+        turns, last = 0 if slanted else round(quarters) % 4, index
         place = rotate(flat, turns)
     if letters:
         yield (turns, *round_box(place), letters)
@@ -173,15 +170,6 @@ def follows(place: Box, box: Box) -> bool:
     return (
         abs(box.bottom - place.bottom) < 0.25 * height and -_JOINS * height < box.left - place.right < _JOINS * height
     )
-
-
-def is_narrow(place: Box, box: Box) -> bool:
-    return box.left - place.right < _NARROW * (box.top - box.bottom)
-
-
-def quarter_turns(text: Any, index: int) -> int | None:
-    quarters = raw.FPDFText_GetCharAngle(text, index) / (math.pi / 2)
-    return None if abs(quarters - round(quarters)) > _SLANT else round(quarters) % 4
 
 
 def rotate(box: Box, turns: int) -> Box:

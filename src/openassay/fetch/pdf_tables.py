@@ -126,11 +126,6 @@ def find_caption(above: Sequence[str]) -> str:
     return _shorten(_NUMBERED.sub("", _UNIT_NOTE.sub("", lines[-1])))
 
 
-def section_caption(heading: str) -> str:
-    """Return the heading of all rows of a table (`Other Assets:`) as its caption."""
-    return _shorten(_NUMBER_MARKS.sub("", heading.rstrip(": ")))
-
-
 def _is_title(line: str) -> bool:
     text = _UNIT_NOTE.sub("", line)
     words = _WORD.findall(text)
@@ -193,11 +188,6 @@ class TableScale(NamedTuple):
         if self.subject and self.subject not in label.casefold():
             return False
         return self.exceptions is None or not (_SHARES.search(text) or self.exceptions & _stems(text))
-
-
-def opens_percentages(label: str, values: Sequence[str]) -> bool:
-    """Tell whether a row opens a group of percentages: only its first row and the total carry the sign."""
-    return all(value.endswith("%") for value in values) and not _COUNTED.search(label)
 
 
 def find_scale(lines: Sequence[str]) -> TableScale | None:
@@ -332,7 +322,8 @@ def rewrite_tables(page: Sequence[Sequence[PdfCell]]) -> Iterator[PdfLine]:
         elif not done or any(number not in heads for number in range(done, first) if lines[number]):
             sections = [line for line in lines[heads[-1] + 1 : last + 1] if line and line[0].text.endswith(":")]
             if len(sections) == 1 and len(sections[0]) == 2 and _is_units(sections[0]):
-                caption = section_caption(sections[0][0].text)
+                # The heading of all rows of a table (`Other Assets:`).
+                caption = _shorten(_NUMBER_MARKS.sub("", sections[0][0].text.rstrip(": ")))
             else:
                 caption = find_caption([_line_text(line) for line in lines[done : heads[0]]])
         top = heads[0] if heads and names else first
@@ -556,8 +547,8 @@ class _RowGroup:
             yield PdfLine(text, is_row=True)
 
     def is_on_scale(self, scale: TableScale, label: str, values: Sequence[str]) -> bool:
-        if opens_percentages(label, values):
-            self.is_percentages = True
+        if all(value.endswith("%") for value in values) and not _COUNTED.search(label):
+            self.is_percentages = True  # only the first row of such a group and the total carry the sign
         elif any(_CURRENCY.match(value) for value in values):
             self.is_percentages = False
         return not self.is_percentages and scale.holds_for(label, self.last, values)

@@ -5,6 +5,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -36,14 +37,10 @@ def decode_file(data: bytes) -> str:
     control = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1b" for byte in sample)
     if b"\x00" in sample or control > len(sample) // 20:
         raise ReadError("the content is binary, not text", help="Save it as text, Markdown, HTML, PDF or DOCX.")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass
-    try:
-        return data.decode("cp1252")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+    for encoding in ("utf-8-sig", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding)
+    return data.decode("latin-1")
 
 
 def extract_plain(data: bytes) -> Extraction:

@@ -447,9 +447,8 @@ class WebPages:
             return await self._fetch_document(self._fetcher.canonical_url(target), None, hops=0)
         if content.wants == "javascript":
             if self._render is None:
-                missing = (
-                    "the browser is switched off" if self._settings.browser == "off" else "no browser is installed"
-                )
+                off = self._settings.browser == "off"
+                missing = "the browser is switched off" if off else "no browser is installed"
                 raise ReadError(f"needs JavaScript, and {missing}", help="Install a browser: docs/howto/web.md")
             page = await self._render(response.url)
             if urlsplit(page.url).hostname != urlsplit(response.url).hostname:  # whose words it shows is not known

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -165,7 +165,8 @@ class ModelRouter:
         self._rates = rates
         self._providers: dict[str, ModelProvider] = {}
         self._prices: dict[ModelName, Micros] = {}
-        self._refused: dict[ModelName, set[Method]] = {}  # ways of asking for JSON that a model's server does not know
+        # Ways of asking for JSON that a model's server does not know.
+        self.refused: defaultdict[ModelName, set[Method]] = defaultdict(set)
 
     def models_for_run(
         self, run: str, selection: ModelSelection, caps: Caps, emit: Emit, *, lineage: tuple[str, ...] = ()
@@ -187,13 +188,6 @@ class ModelRouter:
         if key not in self._providers:
             self._providers[key] = ModelProvider(model, self.settings, self.clock, self._rates)
         return self._providers[key]
-
-    def usable_methods(self, model: ModelName, avoid: tuple[Method, ...]) -> list[Method]:
-        known = [method for method in METHODS if method not in self._refused.get(model, ())] or ["json_mode"]
-        return [method for method in known if method not in avoid] or known[-1:]
-
-    def exclude_method(self, model: ModelName, method: Method) -> None:
-        self._refused.setdefault(model, set()).add(method)
 
     async def close(self) -> None:
         for provider in self._providers.values():
@@ -305,13 +299,15 @@ class RunModels:
     ) -> ModelReply:
         """Make one attempt, in the first way of asking for JSON that the model's server knows."""
         provider = self._router.get_provider(model)
-        *methods, last = self._router.usable_methods(model, prompt.avoid)
+        refused = self._router.refused[model]
+        known = [method for method in METHODS if method not in refused] or ["json_mode"]
+        *methods, last = [method for method in known if method not in prompt.avoid] or known[-1:]
         async with provider.slots:
             for method in methods:
                 try:
                     return await self._send(call, model, method, prompt, stream, is_last)
                 except ParameterError:
-                    self._router.exclude_method(model, method)
+                    refused.add(method)
             return await self._send(call, model, last, prompt, stream, is_last)
 
     async def _send(
@@ -348,9 +344,7 @@ class RunModels:
         async with self._router.all:
             # The text of a broken attempt is not part of the next one's answer: each has a listener of its own.
             reply = await self.account.pay(
-                reservation,
-                price,
-                lambda: ask_vendor(vendor, model, request, stream() if stream else None),
+                reservation, price, lambda: ask_vendor(vendor, model, request, stream() if stream else None)
             )
         if reply.finish == "refusal":  # an answer, and paid for, but nothing can be made of it
             raise RefusalError(f"{model} declined to answer", help="Rephrase the question, or choose another model.")

@@ -223,9 +223,8 @@ def due_breakpoints(place: BreakpointPlace, state: State, context: ResearchConte
             continue
         condition = f": {when.field} {when.operator} {when.value}".removesuffix(" None") if when else ""
         question = custom.question or f"Continue? ({custom.name}{condition})"
-        changeable = (
-            "draft" if place in ("review", "output") else place
-        )  # always shown: an answer is checked against it
+        # Always shown: an answer is checked against it.
+        changeable = "draft" if place in ("review", "output") else place
         shows = tuple(dict.fromkeys((*(custom.shows or shown), changeable)))
         stops.append(DueBreakpoint(key, question, shows, custom.timeout, custom.auto_approve))
     return [stop for stop in stops if stop.key not in state["approvals"]]

@@ -16,7 +16,6 @@ from openassay.models.report import (
     DisputeSide,
     Issue,
     KeyFigure,
-    Level,
     Metadata,
     OpenSubQuestion,
     Provenance,
@@ -85,7 +84,10 @@ async def compose_report(
     cards = await _build_cards(state, claims, context)
     ids = {card.document: card.id for card in cards}
     score = critique.score if critique else 0.0
-    coverage = compute_coverage(claims, state["statements"])
+    # Every statement drafted counts: each claim, and each sentence that says it in other words.
+    supported, statements = sum(claim.verdict is Verdict.SUPPORTED for claim in claims), state["statements"]
+    retold, failed = statements.get("retold", 0), statements.get("failed", 0)
+    coverage = Coverage(checked=supported + retold - failed, total=len(claims) + retold)
     spend, steps = await context.account.get_spend(), await context.tally()
     cancelled = status is ReportStatus.CANCELLED
     finished = context.now()
@@ -94,7 +96,7 @@ async def compose_report(
         question=load_question(state),
         title=title.strip() or "No question",
         status=status,
-        confidence=confidence_level(score, status),
+        confidence="low" if status is not ReportStatus.COMPLETE else "high" if score >= 8.0 else "medium",
         confidence_score=round(state["confidence"] / 10, 2),
         plan=plan,
         answers=build_answers(draft.answers, by_id, ids, disagreements) if draft else (),
@@ -174,19 +176,6 @@ def _add_query_status(plan: Plan, state: State, types: Collection[QueryType]) ->
     if missing := dict.fromkeys(query.type for query in plan.queries if query.type not in types):
         warnings = (*warnings, f"No {' or '.join(missing)} source is configured: these queries were not asked.")
     return plan.model_copy(update={"queries": tuple(queries), "warnings": warnings})
-
-
-def compute_coverage(claims: Sequence[Claim], statements: Mapping[str, int]) -> Coverage:
-    """Count every statement drafted: each claim, and each sentence that says it in other words."""
-    supported = sum(claim.verdict is Verdict.SUPPORTED for claim in claims)
-    retold, failed = statements.get("retold", 0), statements.get("failed", 0)
-    return Coverage(checked=supported + retold - failed, total=len(claims) + retold)
-
-
-def confidence_level(score: float, status: ReportStatus) -> Level:
-    if status is not ReportStatus.COMPLETE:
-        return "low"
-    return "high" if score >= 8.0 else "medium"
 
 
 def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[NumberedSource]) -> tuple[Section, ...]:
@@ -417,10 +406,8 @@ def build_disputes(
                     groups=tuple(dict.fromkeys(card.group for card in behind)),
                 )
             )
-        resolution = matter.resolution
-        disputes.append(
-            Dispute(about=matter.about, resolved=matter.resolved, resolution=resolution, sides=tuple(sides))
-        )
+        about, resolution = matter.about, matter.resolution
+        disputes.append(Dispute(about=about, resolved=matter.resolved, resolution=resolution, sides=tuple(sides)))
     return tuple(disputes)
 
 

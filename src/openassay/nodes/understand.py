@@ -117,10 +117,9 @@ def find_invalid_fields(state: State) -> list[str]:
 
 def build_context(state: State, context: str) -> str:
     """Write down what the planner should know besides the question as it was understood."""
+    said = [item for item in state["clarified"] if not is_indifferent(item["answer"])]
     lines = [f"Asked: {state['original_query']}"]
-    for item in state["clarified"]:
-        if not is_indifferent(item["answer"]):
-            lines.append(f"Asked back: {item['question']} Answer: {item['answer']}")
+    lines += [f"Asked back: {item['question']} Answer: {item['answer']}" for item in said]
     if summary := state.get("conversation_summary"):
         lines.append(f"The conversation so far: {summary}")
     return "\n".join([*lines, context.strip()]).strip()

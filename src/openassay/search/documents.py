@@ -15,9 +15,7 @@ from openassay.search.ranking import rank
 from openassay.search.registry import SourceContext, anonymise
 
 WAIT_SECONDS = 30.0  # for another process that updates the same index
-MAX_VECTORS = (
-    1_000  # that a run makes before it begins, some ten seconds; `openassay sources index --vectors` makes all
-)
+MAX_VECTORS = 1_000  # that a run makes before it begins, some ten seconds
 BUSY_INDEX = "{}: another process is indexing it, so files that are new there may be missing."
 INCOMPLETE = "{:,} passages are found by their words alone; `openassay sources index --vectors` completes them."
 

@@ -23,15 +23,6 @@ class NewsApiArticle(WebEntry):
     published: str | None = Field(None, alias="publishedAt")
     author: str | None = None
 
-    @property
-    def is_removed(self) -> bool:
-        return self.title == "[Removed]" or self.url.startswith("https://removed.com")
-
-    @property
-    def byline(self) -> str | None:
-        author = (self.author or "").strip()
-        return None if author.startswith("http") else author or None
-
 
 class NewsApiSource(ApiSource):
     name = "newsapi"
@@ -74,5 +65,9 @@ class NewsApiSource(ApiSource):
         return super().explain(reply)
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
-        articles = read_entries(NewsApiArticle, body, "articles")
-        return [article.to_result(author=article.byline) for article in articles if not article.is_removed]
+        results = []
+        for article in read_entries(NewsApiArticle, body, "articles"):
+            author = (article.author or "").strip()
+            if article.title != "[Removed]" and not article.url.startswith("https://removed.com"):
+                results.append(article.to_result(author=None if author.startswith("http") else author or None))
+        return results

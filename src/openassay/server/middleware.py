@@ -380,16 +380,15 @@ class ObservationMiddleware:
             self._metrics.record_request(route, method, status, seconds if stream_began is None else stream_began)
             if self._traces is not None and trace is not None:  # a method is named as OpenTelemetry has it
                 self._traces.end_request(trace, route, method if method in METHODS else "_OTHER", status)
-            if logs.should_log_request(status):
-                thread = scope.get("path_params", {}).get("threadId", "")
-                logs.log_request(
-                    status,
-                    method=method,
-                    route=route,
-                    ms=round(seconds * 1000, 1),
-                    user=scope.get("state", {}).get("user", ""),
-                    thread=thread if is_id(thread) else "",
-                )
+            thread = scope.get("path_params", {}).get("threadId", "")
+            logs.log_request(
+                status,
+                method=method,
+                route=route,
+                ms=round(seconds * 1000, 1),
+                user=scope.get("state", {}).get("user", ""),
+                thread=thread if is_id(thread) else "",
+            )
 
 
 # Request ids --------------------------------------------------------------------------------------------------

@@ -149,7 +149,10 @@ def list_checks(
         look = partial(_check_address, address)
         yield HealthCheck("model server", "a model's server cannot be reached", look, is_soft=True)
     yield HealthCheck("sources", "no source can be asked", partial(_check_sources, settings, sources), is_soft=True)
-    yield HealthCheck("browser", "the browser cannot be used", partial(_check_browser, settings), is_soft=True)
+    missing = "none; pages that need JavaScript are left out"
+    yield HealthCheck(
+        "browser", "the browser cannot be used", lambda: find_chromium(settings.harvest) or missing, is_soft=True
+    )
     if settings.telemetry.traces != "off":
         yield HealthCheck("traces", "the collector of traces does not answer", _check_collector, is_soft=True)
 
@@ -182,10 +185,6 @@ def _check_encryption(settings: Settings) -> str:
     if settings.persistence.encrypt and not has_key:
         raise ConfigurationError("persistence.encrypt is set, and there is no key", help="Set OPENASSAY_STORAGE_KEY.")
     return f"{'on' if settings.persistence.encrypt else 'off'}, {'with' if has_key else 'without'} a key to seal with"
-
-
-def _check_browser(settings: Settings) -> str:
-    return find_chromium(settings.harvest) or "none; pages that need JavaScript are left out"
 
 
 def _check_database(database: Database) -> str:

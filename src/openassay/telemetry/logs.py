@@ -157,16 +157,9 @@ def _create_formatter(settings: Settings, worker: str, *, for_people: bool) -> P
     return ProcessorFormatter(processors=processors, foreign_pre_chain=[keep_redacted_traceback])
 
 
-def should_log_request(status: int) -> bool:
-    return _requests.isEnabledFor(_choose_level(status))
-
-
 def log_request(status: int, **fields: object) -> None:
-    _requests.log(_choose_level(status), "request", extra={"fields": {**fields, "status": status}})
-
-
-def _choose_level(status: int) -> int:
-    return logging.WARNING if status >= HTTPStatus.INTERNAL_SERVER_ERROR else logging.INFO
+    level = logging.WARNING if status >= HTTPStatus.INTERNAL_SERVER_ERROR else logging.INFO
+    _requests.log(level, "request", extra={"fields": {**fields, "status": status}})
 
 
 def log_event(event: Event) -> None:
@@ -174,6 +167,5 @@ def log_event(event: Event) -> None:
     if event.kind == "run":
         status = event.data.get("status")
         level = logging.WARNING if status == RunStatus.FAILED else logging.INFO
-        if _runs.isEnabledFor(level):
-            fields = {"run": event.run, "status": status, "error": event.data.get("error") or ""}
-            _runs.log(level, "run", extra={"fields": fields})
+        fields = {"run": event.run, "status": status, "error": event.data.get("error") or ""}
+        _runs.log(level, "run", extra={"fields": fields})

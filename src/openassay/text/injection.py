@@ -224,16 +224,13 @@ def find_instructions(text: str) -> tuple[TextSpan, ...]:
     for piece in split_sentences(text):
         follows = bool(found) and not text[found[-1].end : piece.start].strip(" ")
         enough = ENOUGH_AFTER if follows else ENOUGH
-        plain = f" {_normalize_sentence(piece.text).lower()}"
-        if (follows or any(hint in plain for hint in _HINTS)) and instruction_points(piece.text) >= enough:
+        plain = _normalize_sentence(piece.text)
+        hinted = f" {plain.lower()}"
+        if (follows or any(hint in hinted for hint in _HINTS)) and (
+            sum(worth for worth, pattern in _PATTERNS if pattern.search(plain)) >= enough
+        ):
             found.append(piece)
     return tuple(found)
-
-
-def instruction_points(sentence: str) -> int:
-    """How much a sentence looks like an order to a model."""
-    plain = _normalize_sentence(sentence)
-    return sum(worth for worth, pattern in _PATTERNS if pattern.search(plain))
 
 
 def _normalize_sentence(sentence: str) -> str:

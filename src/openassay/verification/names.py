@@ -196,14 +196,13 @@ class _Vocabulary:
         with_first = [run[run.index(first) + 1 :] for run in self.runs if first in run]
         return bool(with_first) and any(second in run for run in self.runs) and not any(second in r for r in with_first)
 
-    def has_any_name(self, group: Collection[str]) -> bool:
-        return any(f" {name.upper() if name in _SHOUTED else name} " in self.text for name in group)
-
     def _has_word(self, word: str) -> bool:
         if word in self.words or (len(word) == 1 and any(other.startswith(word) for other in self.words)):
             return True
-        if any(word in " ".join(group).split() and self.has_any_name(group) for group in _SAME_NAME):
-            return True
+        for group in _SAME_NAME:
+            written = (f" {name.upper() if name in _SHOUTED else name} " for name in group)
+            if word in " ".join(group).split() and any(name in self.text for name in written):
+                return True
         return any(_is_demonym(word, other) for other in self.words if other[:4] == word[:4])
 
     def has_acronym(self, run: Sequence[str]) -> bool:

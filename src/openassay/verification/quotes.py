@@ -82,11 +82,17 @@ class _NormalText(NamedTuple):
 
 def find_quote(quote: str, text: str) -> QuotePlace | None:
     """The first place where the quote stands, exact wording before normalised."""
-    if not (wanted := _quote_key(quote)):
+    if not (wanted := _normalise_text(quote).text.strip(" ")):
         return None
     if (start := text.find(quote)) >= 0:
         return QuotePlace(start, start + len(quote))
-    return next(_find_places(wanted, _normalise_text(text)), None)
+    normal = _normalise_text(text)
+    position = normal.text.find(wanted)
+    while position >= 0:
+        if place := normal.original_place(position, position + len(wanted)):
+            return place
+        position = normal.text.find(wanted, position + 1)
+    return None
 
 
 def is_verbatim_span(span: QuoteSpan, text: str) -> bool:
@@ -97,19 +103,6 @@ def is_verbatim_span(span: QuoteSpan, text: str) -> bool:
 def normalise(text: str) -> str:
     """The form in which quotes are compared."""
     return _normalise_text(text).text
-
-
-def _quote_key(quote: str) -> str:
-    return _normalise_text(quote).text.strip(" ")
-
-
-def _find_places(wanted: str, normal: _NormalText) -> Iterator[QuotePlace]:
-    position = normal.text.find(wanted)
-    while position >= 0:
-        place = normal.original_place(position, position + len(wanted))
-        if place:
-            yield place
-        position = normal.text.find(wanted, position + (len(wanted) if place else 1))
 
 
 # A document is asked for many quotes in a row.

@@ -51,12 +51,9 @@ def align_words(statement: str, found: Sequence[str]) -> list[WordMatch]:
     for word in content_words(statement):
         root = stem(word)
         match = 1.0 if root in have else _AKIN if root[:_PREFIX] in begun and len(root) >= _PREFIX else 0.0
-        aligned.setdefault(root, WordMatch(word, word_weight(word, statement), match))
+        weight = HEAVY if any(c.isdigit() for c in word) or word.capitalize() in statement else 1.0
+        aligned.setdefault(root, WordMatch(word, weight, match))
     return list(aligned.values())
-
-
-def word_weight(word: str, statement: str) -> float:
-    return HEAVY if any(c.isdigit() for c in word) or word.capitalize() in statement else 1.0
 
 
 def coverage_share(aligned: Sequence[WordMatch]) -> float:

@@ -96,12 +96,6 @@ def load_ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-def open_client() -> httpx2.AsyncClient:
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=16)
-    transport = _VendorTransport(verify=load_ssl_context(), limits=limits, trust_env=False)
-    return httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
-
-
 class _VendorTransport(httpx2.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         exchange = EXCHANGE.get()
@@ -238,7 +232,10 @@ class StreamingVendor(ABC, Generic[SDK]):
         # Connections belong to the event loop they were made in.
         loop = asyncio.get_running_loop()
         if self._sdk is None or self._loop is not loop:
-            self._loop, self._http = loop, open_client()
+            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=16)
+            transport = _VendorTransport(verify=load_ssl_context(), limits=limits, trust_env=False)
+            self._loop = loop
+            self._http = httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
             self._sdk = self.connect(self._http)
         pieces = self.stream_pieces(self._sdk, request, without)
         try:
@@ -297,8 +294,8 @@ class StreamingVendor(ABC, Generic[SDK]):
 
     def _refusal_error(self, response: httpx2.Response, request: ModelRequest) -> ModelError:
         try:
-            body = decode_json(response.content)
-        except httpx2.ResponseNotRead:  # the connection broke while it said why
+            body = json.loads(response.content)
+        except (ValueError, RecursionError, httpx2.ResponseNotRead):  # a gateway's page, or it broke while it said why
             body = None
         return refusal_error(response.status_code, response.headers, parse_error_body(body), self.endpoint, request)
 
@@ -423,13 +420,6 @@ def parse_error_body(body: object) -> ErrorBody:
         status=int(status or 0),
         delay=delay,
     )
-
-
-def decode_json(content: bytes) -> object:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None  # an HTML page of a gateway says nothing to us
 
 
 def refusal_error(

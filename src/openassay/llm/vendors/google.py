@@ -29,9 +29,8 @@ class GoogleVendor(StreamingVendor[genai.Client]):
                 base_url=self.address,
                 api_version="v1beta",
                 httpx_async_client=http,
-                httpx_client=httpx2.Client(
-                    verify=load_ssl_context()
-                ),  # never used; made here, it reads no certificates
+                # Never used; made here, it reads no certificates.
+                httpx_client=httpx2.Client(verify=load_ssl_context()),
                 retry_options=types.HttpRetryOptions(attempts=1),
             ),
         )

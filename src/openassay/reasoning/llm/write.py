@@ -117,10 +117,6 @@ class SectionMap:
         answered = (self._sections[id] for id in claim.questions if id in self._sections)
         return self._baseline.get(claim.id) or next(answered, self._first)
 
-    def rank_claims(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Sort the best of each section first, so that none lacks room."""
-        return interleave_groups(sorted(claims, key=lambda claim: (-claim.relevance, claim.id)), self.section_of)
-
 
 def build_write_job(request: WriteRequest, baseline: Draft, small: bool, room: int) -> Job[DraftForm, Claim, Draft]:
     """Ask for a draft. `room` is how many words an answer may have; the form's own take a quarter of them."""
@@ -159,23 +155,20 @@ def build_write_job(request: WriteRequest, baseline: Draft, small: bool, room: i
         "notes": len(list_fixes(request)),
         "answers": 0 if small else MAX_ANSWERS,
     }
+    best = sorted(select_usable_claims(request), key=lambda claim: (-claim.relevance, claim.id))
     return Job(
         WRITE_STEP,
         DraftForm,
         forms.build_schema(DraftForm, "Draft", lists, {"section": titles}),
         build,
         convert=lambda answer, shown: convert_draft(answer, shown, request, baseline, complete=small),
-        sources=sections.rank_claims(select_usable_claims(request)),
-        shorten=halve_claim,
+        sources=interleave_groups(best, sections.section_of),  # so that no section lacks room
+        shorten=lambda claim: claim.model_copy(update={"text": claim.text[: max(1, len(claim.text) // 2)]}),
     )
 
 
 def get_abstract_title(depth: Depth) -> str:
     return "Summary" if depth is Depth.QUICK else "Abstract"
-
-
-def halve_claim(claim: Claim) -> Claim:
-    return claim.model_copy(update={"text": claim.text[: max(1, len(claim.text) // 2)]})
 
 
 def convert_draft(
