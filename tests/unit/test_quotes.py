@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from openassay.models.evidence import QuoteSpan
-from openassay.verification.quotes import QuotePlace, find_quote, is_verbatim_span, normalise
+from openassay.verification.quotes import QuotePlace, find_quote, is_verbatim_span, normalise_text
 from tests.growth import LINEAR, growth
 
 pytestmark = pytest.mark.requirement("X-01")
@@ -79,20 +79,20 @@ def test_a_slice_with_noise_is_found(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     noisy = "".join(data.draw(st.sampled_from([char, *_NOISE.get(char, [])])) for char in text[start:end])
-    wanted = normalise(noisy).strip(" ")
+    wanted = normalise_text(noisy).text.strip(" ")
     assume(wanted)
     place = find_quote(noisy, text)
     assert place is not None
-    assert normalise(text[place.start : place.end]).strip(" ") == wanted
+    assert normalise_text(text[place.start : place.end]).text.strip(" ") == wanted
 
 
 @given(st.text(), st.text())
 def test_never_raises_and_never_invents(quote: str, text: str) -> None:
     place = find_quote(quote, text)
     if place is None:
-        assert not quote.strip() or quote not in text or not normalise(quote).strip(" ")
+        assert not quote.strip() or quote not in text or not normalise_text(quote).text.strip(" ")
     else:
-        assert normalise(text[place.start : place.end]).strip(" ") == normalise(quote).strip(" ")
+        assert normalise_text(text[place.start : place.end]).text.strip(" ") == normalise_text(quote).text.strip(" ")
         assert 0 <= place.start < place.end <= len(text)
 
 

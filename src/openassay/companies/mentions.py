@@ -364,11 +364,8 @@ class _NameScanner:
             elsewhere = (small and at > 0 and tokens[at - 1].word in before.split()) or (
                 end < len(tokens) and tokens[end].word in behind.split()
             )
-            return (
-                place
-                if (len(name.squashed) > 2 or (written.isupper() and "." not in written)) and not elsewhere
-                else None
-            )
+            is_whole = len(name.squashed) > 2 or (written.isupper() and "." not in written)
+            return place if is_whole and not elsewhere else None
         if not capitals:
             alone = len(name.core) == 1 and not name.forms and len(name.squashed) > 3
             return place if alone and register.is_well_known(place) and not _has_dictionary_word(name) else None

@@ -105,10 +105,8 @@ class _ReportChecker:
             for claim in known:
                 if claim.verdict is not Verdict.SUPPORTED:
                     yield f"{claim.id} is {claim.verdict}, and {_shorten_text(sentence.text)} rests on it"
-            if (
-                content_share(sentence.text, [span.quote for claim in known for span in claim.spans])
-                < LEAST_CONTENT_SHARE
-            ):
+            quotes = [span.quote for claim in known for span in claim.spans]
+            if content_share(sentence.text, quotes) < LEAST_CONTENT_SHARE:
                 yield f"its passages have hardly a word of {_shorten_text(sentence.text)}"
 
     def check_figures(self) -> Iterator[str]:
@@ -146,11 +144,8 @@ class _ReportChecker:
     def check_frames(self, headings: Iterable[str]) -> Iterator[str]:
         """No figure and no name of their own: those of the question, the plan, the sources' titles, and counts."""
         report = self._report
-        asked = [
-            report.question,
-            report.provenance.question,
-            *_iter_texts(report.plan.plain() if report.plan else None),
-        ]
+        plan = report.plan.plain() if report.plan else None
+        asked = [report.question, report.provenance.question, *_iter_texts(plan)]
         titles = [card.title for card in report.sources]
         quotes = [span.quote for claim in report.claims for span in claim.spans]
         counts = {*map(float, range(LARGEST_COUNT + 1)), float(len(report.sources)), float(len(report.claims))}

@@ -252,7 +252,8 @@ class ExtractionTask(NamedTuple):
 def main() -> None:
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not pass for an answer
-    warm_up()
+    # The libraries are loaded, and make the tables that they make at their first page.
+    html.extract(b"<html><body><article><p>One page is read to warm up.</p></article></body></html>", "https://a.test/")
     base = _read_memory("VmSize")
     write_answer(sink, {"ready": True})
     while len(prefix := source.read(4)) == 4:
@@ -267,11 +268,6 @@ def main() -> None:
         write_answer(sink, found)
         if found["retire"]:
             return
-
-
-def warm_up() -> None:
-    """Load the libraries, and let them make the tables that they make at their first page."""
-    html.extract(b"<html><body><article><p>One page is read to warm up.</p></article></body></html>", "https://a.test/")
 
 
 def write_answer(sink: BinaryIO, found: dict[str, Any]) -> None:

@@ -18,8 +18,6 @@ _CHARACTERS = 40_000_000
 _HYPHENS = (0x02, 0xFFFE)  # PDFium's marks for a hyphen at the end of a line
 _SLANT = 0.2  # radians off a quarter turn from which text is a watermark, not a line
 _JOINS = 0.3  # of the height of a line: a wider gap ends a run, the parent decides what it means
-
-
 _NARROW = 0.15  # of the height, less than most spaces take
 
 _RECT = raw.FS_RECTF()

@@ -24,10 +24,6 @@ class CrossrefAuthor(ProviderEntry):
     family: str | None = None
     name: str | None = None  # of an organisation
 
-    @property
-    def full_name(self) -> str:
-        return self.name or f"{self.given or ''} {self.family or ''}"
-
 
 class CrossrefWork(ProviderEntry):
     DOI: str = Field(pattern=r"^10\.\d")
@@ -69,7 +65,7 @@ class CrossrefSource(PaperSource):
                 title=strip_markup(work.title[0]),
                 abstract=strip_markup(work.abstract),
                 published=date_from_parts(*work.issued[0]) if work.issued else None,
-                authors=[author.full_name for author in work.author],
+                authors=[one.name or f"{one.given or ''} {one.family or ''}" for one in work.author],
             )
             for work in parse_entries(CrossrefWork, titled)
         ]

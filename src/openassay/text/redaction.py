@@ -95,7 +95,6 @@ class Redactor:
         return _map_texts(value, self.redact_text)
 
     def redact_data_secrets(self, value: T) -> T:
-        """As `secrets`, of plain data."""
         return _map_texts(value, self.redact_secrets)
 
     @contextmanager

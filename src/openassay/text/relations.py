@@ -65,11 +65,8 @@ def parse_unique_fact(text: str) -> UniqueFact | None:
                 names = find_names(re.split(r"[,;.(]| and | in \d", found["value"], maxsplit=1)[0])
                 value = frozenset(stem(fold(word)) for word in (names[0].split() if names else ()))
             subject = frozenset(stems(found["subject"]))
-            return (
-                UniqueFact(f"{relation} {'when' if dated else 'who'}", subject, value, dated)
-                if subject and value
-                else None
-            )
+            kind = f"{relation} {'when' if dated else 'who'}"
+            return UniqueFact(kind, subject, value, dated) if subject and value else None
     return None
 
 

@@ -134,9 +134,8 @@ def stem_parts(text: str) -> list[str]:
 EQUIVALENT_SHARE = 0.9
 FEWEST = 3  # distinct words, below which a statement may be of anything
 LOOKED_AT = 12  # sentences for each statement
-LEAST_SHARE = (
-    0.3  # of a statement's words, to be offered: on WiCE 80% of those are what people chose (.2: 73%, .5: 95% of few)
-)
+# Of a statement's words, to be offered: on WiCE 80% of those are what people chose (.2: 73%, .5: 95% of few).
+LEAST_SHARE = 0.3
 MOST_CANDIDATES = 2
 
 

@@ -82,11 +82,11 @@ class _NormalText(NamedTuple):
 
 def find_quote(quote: str, text: str) -> QuotePlace | None:
     """The first place where the quote stands, exact wording before normalised."""
-    if not (wanted := _normalise_text(quote).text.strip(" ")):
+    if not (wanted := normalise_text(quote).text.strip(" ")):
         return None
     if (start := text.find(quote)) >= 0:
         return QuotePlace(start, start + len(quote))
-    normal = _normalise_text(text)
+    normal = normalise_text(text)
     position = normal.text.find(wanted)
     while position >= 0:
         if place := normal.original_place(position, position + len(wanted)):
@@ -100,14 +100,9 @@ def is_verbatim_span(span: QuoteSpan, text: str) -> bool:
     return text[span.start : span.end] == span.quote
 
 
-def normalise(text: str) -> str:
+@lru_cache(maxsize=16)  # a document is asked for many quotes in a row
+def normalise_text(text: str) -> _NormalText:
     """The form in which quotes are compared."""
-    return _normalise_text(text).text
-
-
-# A document is asked for many quotes in a row.
-@lru_cache(maxsize=16)
-def _normalise_text(text: str) -> _NormalText:
     for shape, variants in _SHAPES.items():
         for variant in variants:
             text = text.replace(variant, shape)

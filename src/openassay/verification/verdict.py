@@ -158,13 +158,14 @@ def decide_verdict(
     documents = {item.span.document for item in supporting}
     independent = f"{len(voices)} independent" if len(documents) > 1 else "no other says so"
     first_hand = sum(credibility[document].primary for document in documents)
+    alone = Mark.VERIFIED if any(credibility[name].score >= CREDIBLE for name in documents) else Mark.SINGLE
     return claim.model_copy(
         update={
             "spans": _distinct_spans(supporting),
             "against": _distinct_spans(against),
             "verdict": Verdict.SUPPORTED,
             "confidence": combine_strengths(best),
-            "mark": choose_mark(len(voices), max(credibility[document].score for document in documents)),
+            "mark": Mark.CORROBORATED if len(voices) >= 2 else alone,
             "reasons": (
                 f"{len(documents)} source{'s' * (len(documents) != 1)}, {independent}",
                 f"{first_hand} at first hand" if first_hand else "none at first hand",
@@ -179,12 +180,6 @@ def combine_strengths(strengths: Iterable[float]) -> float:
     for strength in strengths:
         doubt *= 1 - min(0.95, strength)
     return round(min(0.99, 1 - doubt), 4)
-
-
-def choose_mark(independent: int, credibility: float) -> Mark:
-    if independent >= 2:
-        return Mark.CORROBORATED
-    return Mark.VERIFIED if credibility >= CREDIBLE else Mark.SINGLE
 
 
 def _distinct_spans(items: Sequence[SpanEvidence]) -> tuple[QuoteSpan, ...]:

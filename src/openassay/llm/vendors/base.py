@@ -283,7 +283,12 @@ class StreamingVendor(ABC, Generic[SDK]):
         if response is None:
             if isinstance(error, httpx2.TimeoutException) or isinstance(error.__cause__, httpx2.TimeoutException):
                 return timeout_error(self.endpoint, request.seconds, connected=False)
-            return unreachable_error(self.endpoint)
+            return ModelError(
+                f"cannot reach {self.vendor} at {self.endpoint.address}; is the server running?",
+                help="Check the address and the network.",
+                retryable=True,
+                provider=self.vendor,
+            )
         if not response.is_success:
             return self._refusal_error(response, request)
         body = self.error_event(error)
@@ -465,15 +470,6 @@ def refusal_error(
     what = "is overloaded" if status == 529 or "overloaded" in body.code else "answered"
     return ModelError(
         f"{endpoint.vendor} {what} ({status}){reason}", retryable=status >= 500 or status in (408, 409, 425), **about
-    )
-
-
-def unreachable_error(endpoint: VendorEndpoint) -> ModelError:
-    return ModelError(
-        f"cannot reach {endpoint.vendor} at {endpoint.address}; is the server running?",
-        help="Check the address and the network.",
-        retryable=True,
-        provider=endpoint.vendor,
     )
 
 

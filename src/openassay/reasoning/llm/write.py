@@ -200,11 +200,15 @@ def convert_draft(
     strange = set(stems(title)) - {stem for text in texts for stem in stems(text)} - TITLE_WORDS
     if not title or strange or set(title) & set("<>[]{}") or _has_banned_word(title, request):
         title = baseline.title
+    outcomes = []  # of what the reviewer asked for
+    for position, item in enumerate(list_fixes(request)):
+        note = answer.notes[position] if position < len(answer.notes) else ""
+        outcomes.append(f"{item} → {NO_CHANGE_NOTE if position in ignored else note or 'no note'}")
     return Draft(
         title=title,
         answers=tuple(answers) or baseline.answers,
         sections=tuple(_build_sections(written, request, baseline, complete)),
-        notes=note_fixes(answer.notes, request, ignored),
+        notes=tuple(outcomes),
     )
 
 
@@ -359,15 +363,6 @@ def list_fixes(request: WriteRequest) -> list[str]:
 
 def sort_issues(request: WriteRequest) -> list[Issue]:
     return sorted(request.issues, key=lambda issue: issue.severity == "minor")
-
-
-def note_fixes(notes: Sequence[str], request: WriteRequest, ignored: Mapping[int, str]) -> tuple[str, ...]:
-    """Say what became of each item that the reviewer asked for."""
-    outcomes = []
-    for position, item in enumerate(list_fixes(request)):
-        note = notes[position] if position < len(notes) else ""
-        outcomes.append(f"{item} → {NO_CHANGE_NOTE if position in ignored else note or 'no note'}")
-    return tuple(outcomes)
 
 
 def find_open_issues(

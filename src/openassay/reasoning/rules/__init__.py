@@ -118,8 +118,7 @@ class RuleReasoner:
     async def critique(self, request: CritiqueRequest) -> Critique:
         return await asyncio.to_thread(critique_draft, request)
 
-    async def score_draft(self, request: CritiqueRequest) -> Critique:
-        return await asyncio.to_thread(critique_draft, request)
+    score_draft = critique
 
     async def condense(self, turns: Sequence[ThreadMessage], summary: str) -> str:
         return condense(turns, summary)

@@ -438,16 +438,12 @@ def check_evidence(case: ReviewCase) -> Iterator[DraftFault]:
 OUTSIDE = 0.5
 
 
-def parse_dates(published: Sequence[str | None]) -> list[date]:
-    return [date.fromisoformat(day[:10]) for day in published if day]
-
-
 def check_recency(case: ReviewCase) -> Iterator[DraftFault]:
     today = case.request.today
     wanted = find_cutoff(case.question, today) if today else None
     if wanted is None or not case.cited_sources:
         return
-    known = parse_dates([source.published for source in case.cited_sources])
+    known = [date.fromisoformat(source.published[:10]) for source in case.cited_sources if source.published]
     old = sum(day < wanted for day in known)
     if not known:
         yield make_fault("methodology", "minor", "sources", "what is asked is changing, and no source has a date")

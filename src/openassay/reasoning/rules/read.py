@@ -261,11 +261,6 @@ class QuestionTarget(NamedTuple):
         have = set(said)
         return sum(bool(word & have) for word in self.matter) / len(self.matter) if self.matter else 1.0
 
-    def has_name_in(self, text: str) -> bool:
-        """Whether a text names any of what is asked about."""
-        plain, said = _normalize_words(text), set(stems(text))
-        return not self.names or any(name.occurs_in(plain, said) for name in self.names)
-
 
 def parse_target(question: str, context: str) -> QuestionTarget:
     """`context` is the question with its topic, which may name what the question does not."""
@@ -369,11 +364,12 @@ def read_passages(
     wanted = strip_document_references(question.in_context)
     own = set(stems(strip_document_references(question.text)))
     target = parse_target(question.text, question.in_context)
-    named = {
-        passage.document
-        for passage in passages
-        if target.has_name_in(f"{(titles or {}).get(passage.document, '')}\n{passage.text}")
-    }
+    named = set()
+    for passage in passages:
+        text = f"{(titles or {}).get(passage.document, '')}\n{passage.text}"
+        plain, said = _normalize_words(text), set(stems(text))
+        if not target.names or any(name.occurs_in(plain, said) for name in target.names):
+            named.add(passage.document)
     # Where most of what is asked about is named nowhere, what is left would answer for something else.
     asked, there = own - ASKING, {word for passage in passages for word in stems(passage.text)}
     if not named or 2 * sum(not find_synonyms(word) & there for word in asked) > len(asked):

@@ -167,10 +167,6 @@ class TextView:
         at = self.word_index(start)
         return any(at - most <= cue < at for cue in self.marks)
 
-    def sentence_has(self, word: str, place: int) -> bool:
-        """Whether the sentence at a place has a word, by its stem."""
-        return any(not self.count_stops(self.words[at].start, place) for at in self._find_words(frozenset({word})))
-
     def is_other_matter(self, start: int, end: int) -> bool:
         """Whether a word of another matter stands nearer than the question's, or what must be said there is not."""
         own = self._distance(start, end, self.marks if self.needed is None else self.needed)
@@ -514,8 +510,8 @@ def find_numbers(wanted: AnswerSpec, read: TextView) -> Iterator[CandidateSpan]:
             continue
         if of_money and not (_CURRENCY.search(found.group()) or _CURRENCY.match(text, end)):
             continue
-        if many and not read.sentence_has(many[0], start):
-            continue
+        if many and all(read.count_stops(word.start, start) for word in read.words if word.stem == many[0]):
+            continue  # the sentence does not have it
         unit = _UNIT.match(text, end)
         counted = stem(unit.group().strip()) if unit else ""
         if counted == "year" and not of_age:
