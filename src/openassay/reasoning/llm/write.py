@@ -201,9 +201,9 @@ def convert_draft(
     if not title or strange or set(title) & set("<>[]{}") or _has_banned_word(title, request):
         title = baseline.title
     outcomes = []  # of what the reviewer asked for
-    for position, item in enumerate(list_fixes(request)):
+    for position, wanted in enumerate(list_fixes(request)):
         note = answer.notes[position] if position < len(answer.notes) else ""
-        outcomes.append(f"{item} → {NO_CHANGE_NOTE if position in ignored else note or 'no note'}")
+        outcomes.append(f"{wanted} → {NO_CHANGE_NOTE if position in ignored else note or 'no note'}")
     return Draft(
         title=title,
         answers=tuple(answers) or baseline.answers,
