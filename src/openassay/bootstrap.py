@@ -86,8 +86,6 @@ NOT_TRACED = "LangSmith tracing is off for this run, since your documents stay o
 
 @dataclass(slots=True, kw_only=True)
 class SourceFactory:
-    """Builds the sources of a run."""
-
     settings: Settings
     documents: DocumentStore
     embedder: EmbeddingCache

@@ -86,8 +86,6 @@ code points.
 
 
 class MemberContent(Record):
-    """The hash and the size of a member."""
-
     sha256: str = Field(pattern=_HASH)
     size: int = Field(ge=0)
 
@@ -123,8 +121,6 @@ class Manifest(Record):
 
 
 class SourceRecord(Record):
-    """What a snapshot is."""
-
     document: str = Field(pattern=_HASH)
     url: str
     title: str

@@ -80,12 +80,10 @@ _PAGE = Template(
 
 
 def render_fragment(report: ReportData) -> str:
-    """Render a report for a notebook, which has a page of its own."""
     return _FRAGMENT.substitute(style=_STYLE, title=escape(report.title), body=HtmlRenderer(report).render_body())
 
 
 def render_page(report: ReportData) -> str:
-    """Render a report as a file that needs nothing else."""
     style = _STYLE + _PAGE_STYLE
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return _PAGE.substitute(

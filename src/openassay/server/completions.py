@@ -246,7 +246,6 @@ def detect_task(
 
 
 def answer_task(task: str, messages: Sequence[ChatMessage]) -> str:
-    """Return the answer to a task in the form that was asked for."""
     answer = _ANSWERS[task](_join_prompt(messages))
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 

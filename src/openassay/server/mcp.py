@@ -55,8 +55,6 @@ class McpEndpoint:
 
 
 class ServerCaller(ToolCaller):
-    """A caller with what the server knows of them."""
-
     principal: Principal
 
 

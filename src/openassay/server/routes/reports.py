@@ -56,7 +56,6 @@ async def load_report(service: Service, caller: Principal, thread: Thread, run: 
 
 
 def redact_for(caller: Principal, report: Report, service: Service) -> Report:
-    """Return a report as this caller may see it."""
     return (redact_report if caller.share is None else redact_report_for_link)(report, service.redaction)
 
 
@@ -302,7 +301,6 @@ async def _resolve_document(service: Service, thread: str, source: str) -> str:
 
 
 async def _find_card(service: Service, thread: str, source: str) -> SourceCard:
-    """Return a source of the report by its id or by its document."""
     report = await service.engine.history.report(thread)
     name = source.lower()
     found = [card for card in report.sources if card.id.lower() == name or card.document.startswith(name)]
