@@ -200,7 +200,7 @@ def _read_header(folder: Path, seals: Seals) -> str:
 
 def _format_error(what: str, format: object) -> IntegrityError:
     return IntegrityError(
-        f"{what} is of format {format}; this version reads {FORMAT}",
+        f"{what} is of format {format}; this version reads {FORMAT} (the run in the database is not affected)",
         help="Restore the run with the version of OpenAssay that wrote it.",
     )
 
