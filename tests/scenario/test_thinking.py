@@ -25,9 +25,9 @@ from openassay.reasoning.base import (
     TypedQuery,
     WriteRequest,
 )
-from openassay.testing import FakeSource
+from openassay.testing import FakeSource, make_document
 from tests.scenario.conftest import Lab
-from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
+from tests.scenario.material import GAZETTE, LAKE, QUESTION, SURVEY
 
 Make = Callable[..., Lab]
 
@@ -341,16 +341,21 @@ async def test_a_conflict_only_a_judge_can_see_is_shown_with_both_sides(lab: Mak
         conflicts = (Conflict(first=first, second=second, about="the cause"), Conflict(first=first, second="a dream"))
         return judged.model_copy(update={"conflicts": conflicts})
 
+    cause = "Lake Marrow shrank because a long drought dried up the river Tamsel."
+    bed = "The survey office did not detect any leak in the bed of Lake Marrow."
     here = lab(judge=judge)
-    here.holds(SURVEY, GUIDE)
+    here.holds(
+        make_document(cause, title="Why Lake Marrow shrank", url="https://survey.example/marrow"),
+        make_document(bed, title="The bed of Lake Marrow", url="https://bed.example/marrow"),
+    )
 
     report = await here.report("Why did Lake Marrow shrink, and did the survey office detect a leak?")
 
     claims = {claim.id: claim for claim in report.claims}
-    cause = next(claim for claim in claims.values() if drought in claim.text)
-    assert [leak in claims[name].text for name in cause.disputed_by] == [True]
+    disputed = next(claim for claim in claims.values() if drought in claim.text)
+    assert [leak in claims[name].text for name in disputed.disputed_by] == [True]
     [section] = [section for section in report.sections if section.role == "disagreements"]
-    assert {cause.id, *cause.disputed_by} <= {name for sentence in section.sentences for name in sentence.claims}
+    assert {disputed.id, *disputed.disputed_by} <= {name for sentence in section.sentences for name in sentence.claims}
 
 
 async def test_judgements_that_are_not_one_a_statement_fail_the_run(lab: Make) -> None:
