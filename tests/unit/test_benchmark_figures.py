@@ -69,6 +69,7 @@ def test_without_a_page_nothing_is_kept(page: Path, monkeypatch: pytest.MonkeyPa
     assert not record_path(page).exists()
 
 
+@pytest.mark.slow
 def test_a_page_that_is_not_there_is_told_before_anything_is_measured(page: Path) -> None:
     page.unlink()
     tried = subprocess.run(

@@ -73,6 +73,7 @@ FIELDS = st.from_regex(r"[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)*", fullmatch=True
 VALUES = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=3)
 
 
+@pytest.mark.slow
 @given(FIELDS, st.sampled_from(["<", "in", "contains", "=="]), VALUES)
 def test_no_condition_breaks_a_run(field: str, operator: Any, value: Any) -> None:
     assert is_condition_met(Condition(field=field, operator=operator, value=value), SEEN) in (True, False)

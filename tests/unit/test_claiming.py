@@ -227,6 +227,7 @@ def texts(draw: st.DrawFn) -> str:
 TITLES = st.sampled_from(["", "Lake Orta", "Nvidia Corp. annual report", "Bank of Oslo"])
 
 
+@pytest.mark.slow
 @given(texts(), TITLES)
 def test_a_claim_has_no_word_that_its_passage_or_title_lacks_and_passes_the_checks(quote: str, title: str) -> None:
     for claim in made(quote, title=title):

@@ -223,6 +223,7 @@ def test_any_text_is_answered(text: str) -> None:
     spoken(register, text)
 
 
+@pytest.mark.slow
 def test_registered_names_resolve_to_their_companies(register: CompanyRegister) -> None:
     rows = random.Random(3).sample(load_company_rows(), 1_500)
     right = sum((found := register.resolve(row.name)) is not None and found.cik == row.cik for row in rows)
@@ -295,6 +296,7 @@ def test_an_alphabet_is_not_looked_up(register: CompanyRegister, monkeypatch: py
     assert len(asked) < 10
 
 
+@pytest.mark.slow
 def test_it_is_quick(register: CompanyRegister) -> None:
     took = speed(register)
     assert took["resolve"] < 5

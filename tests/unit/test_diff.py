@@ -105,6 +105,7 @@ EDITIONS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(EDITIONS)
 def test_nothing_differs_from_itself(one: ReportEdition) -> None:
     found = compare_editions(one, one)

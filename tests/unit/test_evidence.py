@@ -106,6 +106,7 @@ def test_a_statement_with_a_wrong_passage_is_offered_better_ones() -> None:
     assert read.find_candidates("The moon has no air to breathe.") == []
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_number_of_passages_and_no_faster(eval_data: Path) -> None:
     lines = (eval_data / "wice/dev.jsonl").read_text(encoding="utf-8").splitlines()
     claims = [json.loads(line) for line in lines][:60]

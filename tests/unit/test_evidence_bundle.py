@@ -206,6 +206,7 @@ def test_what_was_changed_is_named(good: bytes, check: Callable[..., Verificatio
         assert any(name in problem for row in found.rows for problem in row.problems), name
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_cut_off_lengthened_or_shuffled_it_is_refused_without_a_traceback(
     data: st.DataObject, tmp_path_factory: Any

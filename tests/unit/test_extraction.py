@@ -118,6 +118,7 @@ def test_a_notice_is_not_taken_for_the_article() -> None:
     assert LINES[0].replace("May", "July") in extract(_page(f"{notice}<div><div>{body}</div></div>"), "").text
 
 
+@pytest.mark.slow
 def test_structured_data_stand_in_for_an_article_shown_by_script() -> None:
     data = json.dumps({"@type": "NewsArticle", "articleBody": " ".join(LINES * 3)})
     page = _page(

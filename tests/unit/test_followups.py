@@ -19,6 +19,7 @@ def test_questions_about_articles_and_of_people_in_four_fields(eval_data: Path) 
     assert found.value >= found.beside["copied"] + 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11")
 def test_what_the_thread_is_about_is_found_out_from_its_turns_alone(eval_data: Path) -> None:
     """With no register of companies either."""
@@ -27,6 +28,7 @@ def test_what_the_thread_is_about_is_found_out_from_its_turns_alone(eval_data: P
     assert precision(pairs) >= 0.86
 
 
+@pytest.mark.slow
 def test_the_measure_gives_what_is_known_of_copying(eval_data: Path) -> None:
     same = copy_messages(load_canard(eval_data))
     assert round(recall(same), 2) == 0.49

@@ -104,6 +104,7 @@ OWN = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(OWN, max_size=6, unique_by=lambda one: (one.document, one.start)), max_size=4), st.booleans())
 def test_documents_of_ones_own_are_ranked_by_the_lists_alone(lists: list[list[Hit]], moving: bool) -> None:
     scores: dict[tuple[str | None, int | None], float] = {}

@@ -136,6 +136,7 @@ def _confused(scope: symtable.SymbolTable) -> Iterator[str]:
         yield from _confused(child)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="there comprehensions have no scope that could be looked at")
 def test_no_comprehension_takes_a_name_that_another_beside_it_reads() -> None:
     """Python 3.12 (tried: 3.12.1, 3.12.3) then reads the local one, and ends with an UnboundLocalError."""

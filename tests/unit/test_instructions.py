@@ -224,6 +224,7 @@ def test_an_order_is_offered_to_who_asks_what_to_do() -> None:
 # Third-party texts ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ordinary_pages_have_no_marks(eval_data: Path) -> None:
     """Measured: none in 8,025 sentences of 181 articles, 14,634 of mails and tables; 3 in 42,687 of WiCE."""
     articles: dict[str, Any] = json.loads((eval_data / "extraction/ground-truth.json").read_text(encoding="utf-8"))

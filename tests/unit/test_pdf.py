@@ -494,6 +494,7 @@ __________________________________
     ]
 
 
+@pytest.mark.slow
 def test_a_quarterly_report_reads_well(eval_data: Path) -> None:
     """A real filing: whole sentences on a line, no footers, rows bound to their headings."""
     found = pdf.extract(eval_data / "sec-10q" / "docs" / "2023 Q3 AAPL.pdf")

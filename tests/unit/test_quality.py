@@ -81,6 +81,7 @@ def test_no_true_body_of_a_real_page_scores_low(eval_data: Path) -> None:
     assert low in ([], ["cc03ddb5ef7d5f1fdb8a87f5e6dfd058a2a70acedf2551655a898dc5c18eb79e"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 def test_a_page_of_one_endless_line_takes_no_longer_than_any_other() -> None:
     assert score("word and more " * 140_000) < 0.3

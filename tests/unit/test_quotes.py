@@ -107,6 +107,7 @@ def test_time_grows_with_the_text_and_no_faster() -> None:
     assert growth(lambda size: find_quote("not  in the text at all", paragraph * size), 275) < LINEAR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * 300_000, "ab " * 100_000, "e\u0301" * 100_000, "\n\n“" * 100_000])
 def test_hostile_text_takes_linear_time(text: str) -> None:
     assert growth(lambda size: find_quote(text[:1_000] + "!", text[:size]), len(text) // 4) < LINEAR

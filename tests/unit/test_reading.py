@@ -163,6 +163,7 @@ DATA = Path(os.environ.get("OPENASSAY_EVAL_DATA", Path(__file__).resolve().paren
 RAMDOCS = DATA / "ramdocs" / "odd250.jsonl"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RAMDOCS.exists(), reason="the questions to measure with are not here (OPENASSAY_EVAL_DATA)")
 def test_documents_on_another_subject_are_not_taken_for_answers() -> None:
     """28 questions, each against its own documents and those of the question most alike in words. Of the first 25 are

@@ -712,6 +712,7 @@ def test_markup_becomes_text(marked: str, text: str) -> None:
     assert strip_markup(marked) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hostile", [" " * 400_000, "<p " * 100_000, "<p" + " a=" * 100_000, "&lt;" * 100_000, "\n" * 400_000]
 )
