@@ -1,25 +1,18 @@
 """The live objects a run works with. They travel in the graph's context, never in its state."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from openassay import protocols
 from openassay.models.event import EventKind
+from openassay.models.evidence import Document
 from openassay.models.plan import Mode, Plan, Style
 from openassay.models.spend import CostEstimate
 from openassay.models.thread import ResearchOptions, Run
-from openassay.protocols import (
-    DocumentStore,
-    Emit,
-    Memory,
-    PageReader,
-    Source,
-    SpendAccount,
-    SupportScorer,
-)
 from openassay.reasoning.base import Reasoner
 from openassay.search.ranking import IndexRanker
 from openassay.settings import Settings
@@ -56,7 +49,7 @@ class ReasonerProvider(Protocol):
         """Whether LangSmith, if the environment names it, may be told of a run."""
         ...
 
-    def open(self, run: Run, emit: Emit) -> tuple[Reasoner, SpendAccount]: ...
+    def open(self, run: Run, emit: protocols.Emit) -> tuple[Reasoner, protocols.SpendAccount]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +59,18 @@ class ResearchContext:
     options: ResearchOptions
     settings: Settings
     reasoner: Reasoner
-    account: SpendAccount
+    account: protocols.SpendAccount
     quote: CostEstimate | None
-    support: SupportScorer
-    sources: Sequence[Source]
-    documents: DocumentStore
+    support: protocols.SupportScorer
+    sources: Sequence[protocols.Source]
+    documents: protocols.DocumentStore
     notes: StateCompactor
-    pages: PageReader
+    pages: protocols.PageReader
     ranker: IndexRanker
-    memory: Memory
+    memory: protocols.Memory
     started: datetime
     now: Callable[[], datetime]
-    append: Emit
+    append: protocols.Emit
     checkpoints: Callable[[], Awaitable[tuple[str, ...]]]  # of this run, oldest first
     tally: Callable[[], Awaitable[dict[str, int]]]  # steps each reasoner did; empty without a language model
     mode: Callable[[], Awaitable[Mode]]  # as it was said last, which may be while the run is at work
@@ -91,6 +84,10 @@ class ResearchContext:
     def style(self, plan: Plan) -> Style:
         """What was asked for, else what suits the use the person named, else what is preferred, else the usual."""
         return self.options.style or plan.style or self.options.preferences.style or self.settings.style_guide
+
+    async def load_documents(self, names: Iterable[str]) -> dict[str, Document]:
+        """Load each document once, in the order given."""
+        return {name: await self.documents.get(name) for name in dict.fromkeys(names)}
 
     async def emit(self, kind: EventKind, stage: str, **data: object) -> None:
         """Record what happened; everything a person sees of a run is read from these events."""

@@ -389,7 +389,7 @@ def migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     for migration in POSTGRES_SCHEMA.migrations.iterdir():
         (folder / migration.name).write_text(migration.read_text(encoding="utf-8"))
-    monkeypatch.setattr(postgres, "POSTGRES_SCHEMA", Schema(folder, ""))
+    monkeypatch.setattr("openassay.storage.database.POSTGRES_SCHEMA", Schema(folder, ""))
     return folder
 
 
@@ -462,10 +462,9 @@ SLOW = "CREATE TABLE two (a TEXT);\nSELECT pg_sleep(300);\nCREATE TABLE three (a
 MIGRATING = """
 import sys
 from pathlib import Path
-from openassay.storage import postgres as upgrade
-from openassay.storage.database import Schema
+from openassay.storage import database
 from openassay.storage.postgres import PostgresDatabase
-upgrade.POSTGRES_SCHEMA = Schema(Path(sys.argv[2]), "")
+database.POSTGRES_SCHEMA = database.Schema(Path(sys.argv[2]), "")
 PostgresDatabase(sys.argv[1]).close()
 """
 

@@ -9,19 +9,11 @@ import typer
 from pydantic import ValidationError
 
 from openassay.cli import options as opt
+from openassay.cli import screen
 from openassay.cli.options import ThreadId, complete_thread, json_option
 from openassay.cli.research import Output, execute_run, resolve_docs
 from openassay.cli.review import read_edits
 from openassay.cli.runtime import find_thread, run_on_thread, run_with_engine
-from openassay.cli.screen import (
-    format_dollars,
-    print_found,
-    print_json,
-    print_message,
-    to_one_line,
-    truncate_line,
-    wrap_line,
-)
 from openassay.errors import UsageError
 from openassay.models.plan import Depth as ResearchDepth
 from openassay.models.thread import BranchChanges, BranchTree, Run
@@ -46,7 +38,7 @@ def history(
     limit = None if everything else MAX_CHECKPOINTS
     found = run_on_thread(thread, lambda engine, id: engine.history.list_page(id, limit=limit))
     if json:
-        return print_json(found)
+        return screen.print_json(found)
     # The day is named once; what costs nothing has no column.
     stages = []
     for moment in found:
@@ -60,15 +52,15 @@ def history(
     for moment, stage in zip(found, stages, strict=True):
         before, heading = heading, f"run {moment.run}  {moment.time:%Y-%m-%d}"
         if heading != before:
-            typer.echo(truncate_line(heading))
-        usd = f"  {format_dollars(moment.usd) if moment.usd else '':>9}" if costs else ""
+            typer.echo(screen.truncate_line(heading))
+        usd = f"  {screen.format_dollars(moment.usd) if moment.usd else '':>9}" if costs else ""
         head = f"{moment.number:4}  {moment.short:{width}}  {moment.time:%H:%M:%S}{usd}  {stage:{stage_width}}"
-        summary = "" if stage == BEGUN else to_one_line(moment.summary)
+        summary = "" if stage == BEGUN else screen.to_one_line(moment.summary)
         then = f"→ {', '.join(moment.next)}" if moment.next else ""
-        typer.echo(truncate_line(f"{head}  {' '.join(part for part in (summary, then) if part)}"))
+        typer.echo(screen.truncate_line(f"{head}  {' '.join(part for part in (summary, then) if part)}"))
     if found[0].number > 1 and not everything:
         earlier = pluralize(found[0].number - 1, "checkpoint")
-        print_message(f"The {earlier} before: openassay threads history {thread} --all")
+        screen.print_message(f"The {earlier} before: openassay threads history {thread} --all")
     return None
 
 
@@ -152,7 +144,7 @@ def _run_branch(thread: str, at: str | None, changes: BranchChanges, output: Out
     async def start(engine: Engine, thread: str) -> Run:
         run = await engine.branches.fork(thread, at, changes, interactive=output.interactive)
         if not output.quiet:
-            print_message(f"Branch {run.thread}; to compare them: openassay threads diff {thread} {run.thread}")
+            screen.print_message(f"Branch {run.thread}; to compare them: openassay threads diff {thread} {run.thread}")
         return run
 
     execute_run(load(), start, output, thread)
@@ -166,18 +158,18 @@ def show_branches(thread: ThreadId, json: Annotated[bool, json_option("the tree"
 
     id, tree = run_on_thread(thread, load_tree)
     if json:
-        return print_json(tree)
+        return screen.print_json(tree)
     return typer.echo("\n".join(_draw_tree(tree, id)))
 
 
 def _draw_tree(tree: BranchTree, asked: str, before: str = "", corner: str = "") -> Iterator[str]:
-    usd = f"  {format_dollars(tree.usd)}" if tree.usd else ""
+    usd = f"  {screen.format_dollars(tree.usd)}" if tree.usd else ""
     here = " *" if tree.thread == asked else ""
     change = f"{tree.changed}, from {tree.moment}" if tree.moment else tree.changed
     origin = f"  of a deleted thread ({tree.parent})" if tree.of_deleted else ""
     text = change if tree.parent and not tree.of_deleted else f"{tree.title}{origin}"
-    line = f"{before}{corner}{tree.thread}{here}  {tree.status or 'empty'}{usd}  {to_one_line(text)}"
-    yield wrap_line(line, len(before) + 6)
+    line = f"{before}{corner}{tree.thread}{here}  {tree.status or 'empty'}{usd}  {screen.to_one_line(text)}"
+    yield screen.wrap_line(line, len(before) + 6)
     below = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[corner]
     for number, branch in enumerate(tree.branches, 1):
         yield from _draw_tree(branch, asked, below, "└─ " if number == len(tree.branches) else "├─ ")
@@ -205,7 +197,7 @@ def diff(
         return await engine.history.diff(*names)
 
     found = run_with_engine(compare)
-    print_found(found, _format_diff(found), json=json, indent=4)
+    screen.print_found(found, _format_diff(found), json=json, indent=4)
 
 
 def _format_diff(found: ReportDiff) -> Iterator[str]:
@@ -219,24 +211,24 @@ def _format_diff(found: ReportDiff) -> Iterator[str]:
         yield f"  {_format_statement(one.after)}  ({', '.join(one.how)})"
     yield from (f"- {_format_statement(one)}" for one in found.dropped)
     yield from (f"+ {_format_statement(one)}" for one in found.added)
-    yield from (f"- section: {to_one_line(title)}" for title in found.sections_dropped)
-    yield from (f"+ section: {to_one_line(title)}" for title in found.sections_added)
+    yield from (f"- section: {screen.to_one_line(title)}" for title in found.sections_dropped)
+    yield from (f"+ section: {screen.to_one_line(title)}" for title in found.sections_added)
     yield from (f"- source: {_format_source(one)}" for one in found.sources_lost)
     yield from (f"+ source: {_format_source(one)}" for one in found.sources_gained)
     yield f"{pluralize(found.same, 'statement')} {'is' if found.same == 1 else 'are'} the same."
 
 
 def _format_header(one: EditionHeader) -> str:
-    spent = f", {format_dollars(one.usd)}" if one.usd else ""
+    spent = f", {screen.format_dollars(one.usd)}" if one.usd else ""
     what = f"{one.status}, confidence {one.confidence}" if one.status else f"a draft, confidence {one.score:.2f}"
-    return f"{one.name}  {to_one_line(one.title)} ({what}{spent})"
+    return f"{one.name}  {screen.to_one_line(one.title)} ({what}{spent})"
 
 
 def _format_statement(one: ReportStatement) -> str:
-    sources = "; ".join(to_one_line(source.title) or source.id for source in one.sources)
+    sources = "; ".join(screen.to_one_line(source.title) or source.id for source in one.sources)
     verdict = "" if one.verdict == "supported" else f" {str(one.verdict).replace('_', ' ')}"
-    return f"{to_one_line(one.text)} {one.mark or ''}{verdict} [{sources}]".replace("  ", " ")
+    return f"{screen.to_one_line(one.text)} {one.mark or ''}{verdict} [{sources}]".replace("  ", " ")
 
 
 def _format_source(one: SourceRef) -> str:
-    return f"{to_one_line(one.title)} ({to_one_line(one.url)})"
+    return f"{screen.to_one_line(one.title)} ({screen.to_one_line(one.url)})"

@@ -15,19 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from openassay.cli import screen
 from openassay.cli.dialogs import MEANWHILE, ChoiceDialogue, format_deadline, show_plan
 from openassay.cli.options import JsonReport, Out, Quiet, ThreadId, group, json_option
 from openassay.cli.research import Output, execute_run, report_end
 from openassay.cli.runtime import match_id, run_on_thread, run_with_engine
-from openassay.cli.screen import (
-    format_dollars,
-    make_list_item,
-    open_console,
-    print_json,
-    print_message,
-    to_one_line,
-    truncate_line,
-)
 from openassay.errors import AnswerError, NotFoundError, OpenAssayError, PathError, UsageError
 from openassay.models.plan import Plan
 from openassay.models.thread import Decision, Review, Run
@@ -64,18 +56,18 @@ def review(context: typer.Context, json: Annotated[bool, json_option("the open q
         for one, about in found:
             asked = one.model_dump(mode="json", exclude={"answered", "answer", "by"})
             rows.append({**asked, "about": about, "overdue": format_due(one.due) == "overdue"})
-        return print_json(rows)
+        return screen.print_json(rows)
     if not found:
-        return print_message("Nothing waits for an answer.")
-    typer.echo(truncate_line(_COLUMNS.format("thread", "opened", "time left", "then", "kind", "question")))
+        return screen.print_message("Nothing waits for an answer.")
+    typer.echo(screen.truncate_line(_COLUMNS.format("thread", "opened", "time left", "then", "kind", "question")))
     for one, about in found:
         opened, then = f"{one.opened.astimezone():%Y-%m-%d %H:%M}", THEN[one.on_timeout] if one.due else ""
         row = (one.thread, opened, format_due(one.due), then, one.kind, one.question)
-        typer.echo(truncate_line(_COLUMNS.format(*map(to_one_line, row))))
-        typer.echo(truncate_line(f"{'':12}  {to_one_line(about)}"))
-    print_message(f"Look at one with: openassay review show {found[0][0].thread}")
+        typer.echo(screen.truncate_line(_COLUMNS.format(*map(screen.to_one_line, row))))
+        typer.echo(screen.truncate_line(f"{'':12}  {screen.to_one_line(about)}"))
+    screen.print_message(f"Look at one with: openassay review show {found[0][0].thread}")
     if any(format_due(one.due) == "overdue" for one, _ in found):
-        print_message("Overdue: openassay review timers --once settles them.")
+        screen.print_message("Overdue: openassay review timers --once settles them.")
     return None
 
 
@@ -102,7 +94,7 @@ def show(thread: ThreadId, json: Annotated[bool, json_option("questions and exam
         from openassay.engine.validation import answer_schema
 
         asked = [{**one.plain(), "schema": answer_schema(one.kind), "example": make_example(one)} for one in questions]
-        return print_json({"thread": id, "about": about, "questions": asked})
+        return screen.print_json({"thread": id, "about": about, "questions": asked})
     for question in questions:
         _show_question(id, about, question, make_example(question))
     return None
@@ -140,10 +132,10 @@ def make_example(question: OpenQuestion) -> Any:
 
 
 def _show_question(thread: str, about: str, question: OpenQuestion, example: Any) -> None:
-    console = open_console()
-    console.print(Text(f"Asked while researching: {to_one_line(about)}", style="dim"))
+    console = screen.open_console()
+    console.print(Text(f"Asked while researching: {screen.to_one_line(about)}", style="dim"))
     place = f" ({question.shown['number']} of {question.shown['of']})" if "of" in question.shown else ""
-    console.print(Text.assemble((to_one_line(question.question), "bold"), place, (f"  {question.kind}", "dim")))
+    console.print(Text.assemble((screen.to_one_line(question.question), "bold"), place, (f"  {question.kind}", "dim")))
     if question.due is not None:
         then = MEANWHILE[question.on_timeout]
         console.print(Text(f"Answer {format_deadline(question.due)}, else {then}.", style="dim"))
@@ -155,18 +147,18 @@ def _show_question(thread: str, about: str, question: OpenQuestion, example: Any
         if key in ("draft", "issues", "critique", "claims", "sources"):
             console.print(Text(f"\n{key.capitalize()}", style="bold"))
             for head, text in _format_section(key, value):
-                console.print(make_list_item(head, Text(to_one_line(text)), len(head)))
+                console.print(screen.make_list_item(head, Text(screen.to_one_line(text)), len(head)))
             continue
         match key, value:
             case _, str():
                 line = value
             case "usd", _:
-                line = f"about {format_dollars(value)}"
+                line = f"about {screen.format_dollars(value)}"
             case "hosts", _:
                 line = ", ".join(value)
             case _:
                 line = jsonlib.dumps(value, ensure_ascii=False, default=str)
-        console.print(make_list_item(key, Text(to_one_line(line)), max(len(key), 8)))
+        console.print(screen.make_list_item(key, Text(screen.to_one_line(line)), max(len(key), 8)))
     command = f"openassay review answer {thread}"
     if isinstance(example, dict):
         decisions = [option for option in question.options if option != "modify"]
@@ -175,7 +167,7 @@ def _show_question(thread: str, about: str, question: OpenQuestion, example: Any
             changes = {key: value for key, value in example.items() if key not in ("decision", "comment")}
             lines.append(f"or change it: echo '{jsonlib.dumps(changes)}' | {command} modify --edits -")
     else:
-        lines = [f"  {number}. {to_one_line(option)}" for number, option in enumerate(question.options, 1)]
+        lines = [f"  {number}. {screen.to_one_line(option)}" for number, option in enumerate(question.options, 1)]
         lines.append(f"Answer with: {command} {'NUMBER|TEXT' if question.options else 'TEXT'}")
     for line in ("", *lines):
         console.print(Text(line), soft_wrap=True)  # so that it can be copied
@@ -343,9 +335,9 @@ async def settle_overdue(engine: Engine, runs: asyncio.TaskGroup) -> bool:
         for run in await engine.interrupts.answer_overdue():
             if review := asked.get(run.id):
                 what = f"nobody answered “{review.question}”: {THEN[review.on_timeout]}"
-                typer.echo(to_one_line(f"{run.thread}  {what}"))
+                typer.echo(screen.to_one_line(f"{run.thread}  {what}"))
             runs.create_task(report_end(engine, run, begun=""))
         return not any(format_due(review.due) == "overdue" for review in await engine.interrupts.reviews())
     except OpenAssayError as error:  # a database that is away now may be back by then
-        print_message(f"warning: {error.message}")
+        screen.print_message(f"warning: {error.message}")
         return False

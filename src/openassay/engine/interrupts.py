@@ -9,16 +9,9 @@ from typing import Any, cast
 
 from langgraph.types import Command
 
+from openassay.engine import validation
 from openassay.engine.runner import Runner
 from openassay.engine.thread_lock import ThreadLock
-from openassay.engine.validation import (
-    SKIP_BY_MODE,
-    OpenQuestion,
-    build_review,
-    read_interrupts,
-    timeout_answer,
-    validate_answer,
-)
 from openassay.errors import (
     AnswerError,
     BudgetError,
@@ -51,10 +44,10 @@ class InterruptService:
         self._runner = runner
         self._warned: set[str] = set()  # threads with an overdue question whose run cannot be resumed
 
-    async def open_questions(self, thread: str) -> list[OpenQuestion]:
+    async def open_questions(self, thread: str) -> list[validation.OpenQuestion]:
         """Return what the run waits for and nobody has answered yet."""
         pending = {review.id for review in await self._runner.reviews.pending(thread)}
-        asked = read_interrupts((await self._runner.state(thread)).interrupts)
+        asked = validation.read_interrupts((await self._runner.state(thread)).interrupts)
         return [question for question in asked if question.id in pending]
 
     async def reviews(self, thread: str | None = None, *, owner: str | None = None) -> list[Review]:
@@ -81,13 +74,13 @@ class InterruptService:
         `queued`: queue the run instead of resuming it here."""
         value = self._runner.redaction.redact_data_secrets(value)
         run = await self._runner.latest_run(thread)
-        answer = validate_answer(await self._get_open(run.thread, question), value)
+        answer = validation.validate_answer(await self._get_open(run.thread, question), value)
         try:
             return await self._accept_answer(run, question, answer, "person", queued=queued)
         except (UsageError, ConfigurationError, BudgetError) as error:  # of what a plan was changed to
             raise AnswerError(error.message, help=error.help) from error
 
-    async def _get_open(self, thread: str, question: str) -> OpenQuestion:
+    async def _get_open(self, thread: str, question: str) -> validation.OpenQuestion:
         for item in await self.open_questions(thread):
             if item.id == question:
                 return item
@@ -157,12 +150,12 @@ class InterruptService:
     async def resume_waiting(self, run: Run, lock: ThreadLock) -> Run:
         """Resume a run that waits for an answer, if there is one that nobody acted on or if time is up."""
         await self._runner.check(run.thread)
-        [question, *_] = read_interrupts((await self._runner.state(run.thread)).interrupts)
+        [question, *_] = validation.read_interrupts((await self._runner.state(run.thread)).interrupts)
         reviews, now = self._runner.reviews, self._runner.now()
-        await reviews.open(build_review(question, run, now))
+        await reviews.open(validation.build_review(question, run, now))
         review = await reviews.get(question.id)
         if not review.answered and self._is_due(review):
-            review = await reviews.accept_answer(review.id, dict(timeout_answer(question)), "timer", now)
+            review = await reviews.accept_answer(review.id, dict(validation.timeout_answer(question)), "timer", now)
         if review.answered:
             run, sources = await self._apply_plan_changes(run, review.answer)
             return await self._resume_with_answer(run, sources, review.id, review.answer, lock)
@@ -189,7 +182,7 @@ class InterruptService:
             if self._is_due(review) and not self._runner.is_running(review.run):
                 with self._warn_once(review.thread), contextlib.suppress(AnswerError):  # somebody else was faster
                     run = await self._runner.threads.run(review.run)
-                    answer = timeout_answer(await self._get_open(review.thread, review.id))
+                    answer = validation.timeout_answer(await self._get_open(review.thread, review.id))
                     resumed.append(await self._accept_answer(run, review.id, answer, "timer", queued=queued))
         return resumed
 
@@ -270,6 +263,6 @@ class InterruptService:
             for question in await self.open_questions(run.thread):
                 if question.kind == "planning":
                     with contextlib.suppress(AnswerError):
-                        await self._accept_answer(run, question.id, SKIP_BY_MODE, "mode", queued=queued)
+                        await self._accept_answer(run, question.id, validation.SKIP_BY_MODE, "mode", queued=queued)
                         return True
         return False

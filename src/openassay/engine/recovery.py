@@ -18,23 +18,8 @@ from typing import Any, NamedTuple, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointTuple
 
+from openassay.engine import journal
 from openassay.engine.checkpoints import SERDE, SqlCheckpointSaver, find_run_id
-from openassay.engine.journal import (
-    PROGRESS,
-    JournalContents,
-    JournalWriter,
-    Plain,
-    ProgressPage,
-    RunRows,
-    best_findings,
-    contents_error,
-    delete_aside,
-    delete_folder,
-    folder_run,
-    has_content,
-    move_aside,
-    read_journal,
-)
 from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, StorageError, UsageError
 from openassay.models.event import ENDED, Event, RunStatus
 from openassay.models.thread import Run, is_id
@@ -106,13 +91,13 @@ class JournalStores:
 class RunJournal:
     """The journal of a run at work; its checkpointer tells it of checkpoints and results."""
 
-    def __init__(self, recorder: "JournalRecorder", run: Run, kept: JournalContents | None) -> None:
+    def __init__(self, recorder: "JournalRecorder", run: Run, kept: journal.JournalContents | None) -> None:
         folder = recorder.folder(run.id)
         self.run = run
-        self.book = JournalWriter(folder, run.id, recorder.seals, kept)
+        self.book = journal.JournalWriter(folder, run.id, recorder.seals, kept)
         self._recorder = recorder
         self._stores = recorder.stores
-        self._page = ProgressPage(None if recorder.seals.encrypts else folder / PROGRESS, run.thread)
+        self._page = journal.ProgressPage(None if recorder.seals.encrypts else folder / journal.PROGRESS, run.thread)
         self._compactor = StateCompactor(recorder.stores.notes, run.thread)
         self._page.add_opening(run)
 
@@ -141,7 +126,7 @@ class RunJournal:
     async def catch_up(self) -> None:
         run = await self._stores.threads.run(self.run.id)
         thread = await self._stores.threads.get(run.thread)
-        rows = RunRows(run=run, thread=thread, branch=await self._stores.threads.branch(run.thread))
+        rows = journal.RunRows(run=run, thread=thread, branch=await self._stores.threads.branch(run.thread))
         await asyncio.to_thread(self.book.write_rows, rows)
         await self._write_events()
         for owner in (run.id, *run.options.lineage):
@@ -228,7 +213,7 @@ class RunJournal:
         """Put sub-questions that were read on the page for people."""
         expanded = await self._compactor.expand({"read": read or {}})
         for task, findings in expanded["read"].items():
-            hashes = {finding["span"]["document"] for finding in best_findings(findings)}
+            hashes = {finding["span"]["document"] for finding in journal.best_findings(findings)}
             titles = {hash: (await self._stores.documents.get(hash)).title for hash in sorted(hashes)}
             self._page.add_findings(task, findings, titles)
 
@@ -318,10 +303,10 @@ class JournalRecorder:
             except NotFoundError:
                 _log.warning("%s is left as it was: the database does not know this run", folder)
                 continue
-            before = move_aside(folder) if folder.exists() else None
+            before = journal.move_aside(folder) if folder.exists() else None
             await self.copy(run)
             if id not in self.troubles:
-                await asyncio.to_thread(delete_aside, folder)
+                await asyncio.to_thread(journal.delete_aside, folder)
             elif before:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
                 before.rename(folder)
@@ -330,14 +315,14 @@ class JournalRecorder:
         """Delete the journal of a run, with what was set aside of it."""
         await asyncio.to_thread(self.leave, run)
         with contextlib.suppress(NotFoundError):  # a row that was altered names no folder of ours
-            await asyncio.to_thread(delete_folder, self.folder(run))
+            await asyncio.to_thread(journal.delete_folder, self.folder(run))
 
     async def verify(self, run: str) -> list[str]:
         """Return what is wrong with the journal of a run; nothing where it has none."""
-        if not await asyncio.to_thread(has_content, self.folder(run)):
+        if not await asyncio.to_thread(journal.has_content, self.folder(run)):
             return []
         try:
-            await asyncio.to_thread(read_journal, self.folder(run), self.seals)
+            await asyncio.to_thread(journal.read_journal, self.folder(run), self.seals)
         except OpenAssayError as error:
             return [f"journal of run {run}: {error.message}"]
         return []
@@ -345,22 +330,24 @@ class JournalRecorder:
     def list_runs(self) -> list[str]:
         """Return the runs that have a journal, or had one that was set aside."""
         folders = self._root.iterdir() if self._root.is_dir() else ()
-        return sorted({folder_run(folder) for folder in folders if folder.is_dir() and is_id(folder_run(folder))})
+        return sorted(
+            {journal.folder_run(folder) for folder in folders if folder.is_dir() and is_id(journal.folder_run(folder))}
+        )
 
-    async def _read_previous(self, run: Run) -> tuple[JournalContents | None, list[str]]:
+    async def _read_previous(self, run: Run) -> tuple[journal.JournalContents | None, list[str]]:
         """Read what there is. A journal that is damaged, or that tells another story than the database or more of it,
         is set aside."""
         folder = self.folder(run.id)
-        if not await asyncio.to_thread(has_content, folder):
+        if not await asyncio.to_thread(journal.has_content, folder):
             return None, []
         try:
-            kept = await asyncio.to_thread(read_journal, folder, self.seals)
+            kept = await asyncio.to_thread(journal.read_journal, folder, self.seals)
             reason = "it tells of what the database does not know, as if that had been put back"
             if kept.events == (await self.stores.log.since(run.id, 0))[: len(kept.events)]:
                 return kept, []
         except (IntegrityError, UsageError) as error:
             reason = error.message
-        aside = await asyncio.to_thread(move_aside, folder)
+        aside = await asyncio.to_thread(journal.move_aside, folder)
         return None, [f"The journal of this run was set aside as {aside.name} and is written anew: {reason}."]
 
 
@@ -371,15 +358,15 @@ _HALF = "its restoring was interrupted: do it again with openassay resume --from
 
 
 class RestorableRun(NamedTuple):
-    rows: RunRows  # as the last events say that the run ended; one that had not ended waits to be resumed
-    accounts: list[list[Plain]]
-    kept: JournalContents
+    rows: journal.RunRows  # as the last events say that the run ended; one that had not ended waits to be resumed
+    accounts: list[list[journal.Plain]]
+    kept: journal.JournalContents
 
 
 def read_restorable(folder: Path, seals: Seals) -> RestorableRun:
     """Read a journal; IntegrityError names what in the folder is not as it was written."""
     try:
-        kept = read_journal(folder, seals)
+        kept = journal.read_journal(folder, seals)
         if kept.rows is None:
             raise IntegrityError("it holds no run yet", help="Ask again: nothing was done.")
         for content in kept.checkpoints.values():
@@ -390,7 +377,7 @@ def read_restorable(folder: Path, seals: Seals) -> RestorableRun:
     except IntegrityError as error:  # by the name it was given under
         raise IntegrityError(f"{folder}: {error.message}", help=error.help) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise contents_error(folder, error) from error
+        raise journal.contents_error(folder, error) from error
     status = said[-1] if said else kept.rows.run.status
     run = kept.rows.run.model_copy(update={"status": status if status in ENDED else RunStatus.QUEUED})
     return RestorableRun(kept.rows.model_copy(update={"run": run}), accounts, kept)
@@ -417,7 +404,7 @@ async def restore_run(found: RestorableRun, folder: Path, stores: JournalStores,
 
 
 async def restore_checkpoint(
-    checkpointer: BaseCheckpointSaver[Any], thread: str, content: Plain, results: Sequence[Plain]
+    checkpointer: BaseCheckpointSaver[Any], thread: str, content: journal.Plain, results: Sequence[journal.Plain]
 ) -> None:
     checkpoint = cast("Checkpoint", decode_value(content["checkpoint"]))
     place = {"thread_id": thread, "checkpoint_ns": content["ns"]}
@@ -440,7 +427,7 @@ def refuse_partial(run: Run) -> None:
         )
 
 
-async def _begin_run(rows: RunRows, threads: SqlThreads, now: datetime) -> None:
+async def _begin_run(rows: journal.RunRows, threads: SqlThreads, now: datetime) -> None:
     """Write the rows of the run and its thread. A run that is here is not touched, unless its restoring was
     interrupted."""
     run = rows.run
@@ -457,7 +444,7 @@ async def _begin_run(rows: RunRows, threads: SqlThreads, now: datetime) -> None:
         await threads.begin(run)
 
 
-def _check_ids(rows: RunRows, events: Iterable[Event], accounts: Iterable[list[Plain]]) -> None:
+def _check_ids(rows: journal.RunRows, events: Iterable[Event], accounts: Iterable[list[journal.Plain]]) -> None:
     """Refuse ids of anything else: they become names of files, and say whose rows are written, and a journal may come
     from anybody."""
     run, thread = rows.run, rows.thread.id
@@ -468,9 +455,9 @@ def _check_ids(rows: RunRows, events: Iterable[Event], accounts: Iterable[list[P
         raise IntegrityError("its ids are not those of one run and its thread", help="Take another copy of the folder.")
 
 
-def _group_accounts(rows: Iterable[Plain]) -> list[list[Plain]]:
+def _group_accounts(rows: Iterable[journal.Plain]) -> list[list[journal.Plain]]:
     """Return for each run its account and then its calls, as they were last."""
-    runs: dict[str, dict[object, Plain]] = {}
+    runs: dict[str, dict[object, journal.Plain]] = {}
     for row in rows:
         runs.setdefault(row["run"], {})[(row.get("key"), row.get("time"))] = row
     return [[calls.pop((None, None)), *calls.values()] for calls in runs.values() if (None, None) in calls]

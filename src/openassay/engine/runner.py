@@ -16,6 +16,7 @@ from uuid import uuid4
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 
+from openassay import protocols
 from openassay.context import ReasonerProvider, ResearchContext, current_run, current_step
 from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.engine.memory import UserMemory
@@ -38,16 +39,6 @@ from openassay.models.plan import Mode
 from openassay.models.spend import CostEstimate
 from openassay.models.thread import ResearchOptions, Run, StopRequest
 from openassay.nodes.failures import is_transient
-from openassay.protocols import (
-    ChooseSources,
-    DocumentStore,
-    PageReader,
-    PreparableSource,
-    RunLocks,
-    Source,
-    SourceSelection,
-    SupportScorer,
-)
 from openassay.search.ranking import IndexRanker
 from openassay.search.registry import RunDocumentStore, add_search_costs
 from openassay.settings import Settings
@@ -97,15 +88,15 @@ class Runner:
     reviews: SqlReviews
     memory: UserMemory
     log: SqlEvents
-    documents: DocumentStore
+    documents: protocols.DocumentStore
     notes: SqlNotes
-    pages: PageReader
+    pages: protocols.PageReader
     ranker: IndexRanker
     reasoners: ReasonerProvider
-    choose_sources: ChooseSources
-    support: SupportScorer
+    choose_sources: protocols.ChooseSources
+    support: protocols.SupportScorer
     checkpointer: SqlCheckpointSaver
-    locks: RunLocks
+    locks: protocols.RunLocks
     now: Callable[[], datetime]
     ledger: SqlLedger | None = None
     integrity: SqlIntegrity | None = None
@@ -144,7 +135,7 @@ class Runner:
             return options.mode
         return (await self.threads.get(thread)).mode or options.mode or self.settings.mode
 
-    async def select_sources(self, options: ResearchOptions) -> SourceSelection:
+    async def select_sources(self, options: ResearchOptions) -> protocols.SourceSelection:
         """Choose the sources and the models of a run; what cannot be used is refused."""
         sources, notices = await asyncio.to_thread(self.choose_sources, options)
         return sources, {**notices, **await asyncio.to_thread(self.reasoners.notices, options)}
@@ -162,7 +153,7 @@ class Runner:
             options=options,
         )
 
-    async def estimate(self, options: ResearchOptions, sources: list[Source]) -> CostEstimate:
+    async def estimate(self, options: ResearchOptions, sources: list[protocols.Source]) -> CostEstimate:
         estimate = await asyncio.to_thread(self.reasoners.estimate, options)
         return add_search_costs(estimate, sources, options.depth, self.settings)
 
@@ -263,7 +254,7 @@ class Runner:
     def spawn(
         self,
         run: Run,
-        sources: list[Source],
+        sources: list[protocols.Source],
         input: Any,
         lock: ThreadLock,
         notices: dict[str, str] | None = None,
@@ -352,14 +343,14 @@ class GraphRun:
 
     runner: Runner
     run: Run
-    sources: list[Source]
+    sources: list[protocols.Source]
     control: RunControl
     stage: str | None = None  # the one that was stored last
 
     async def prepare(self) -> None:
         """Prepare the sources that have something to read before they can be asked."""
         for source in self.sources:
-            if isinstance(source, PreparableSource):
+            if isinstance(source, protocols.PreparableSource):
                 done = await source.prepare()
                 await self._append("read", "prepare", {"files": done.files, "new": done.new, "removed": done.removed})
                 for path, reason in done.skipped:
@@ -465,7 +456,7 @@ class RunExecution:
     runner: Runner
     run: Run
     lock: ThreadLock
-    sources: list[Source]
+    sources: list[protocols.Source]
     input: Any
     notices: dict[str, str]
     new: bool

@@ -10,14 +10,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from string import Template
 
-from openassay.export.layout import (
-    FIGURE_COLUMNS,
-    LEGEND,
-    ReportLayout,
-    describe_source,
-    get_web_address,
-    split_paragraphs,
-)
+from openassay.export import layout
 from openassay.models.evidence import Mark
 from openassay.models.report import ReportData, ReportStatus, Section, Sentence, ShortAnswer, SourceCard
 
@@ -94,7 +87,7 @@ def render_page(report: ReportData) -> str:
     )
 
 
-class HtmlRenderer(ReportLayout):
+class HtmlRenderer(layout.ReportLayout):
     """Renders the body of a page.
 
     With `linked`, citations lead to references and back. A notebook has many reports on one page, where the same
@@ -143,7 +136,7 @@ class HtmlRenderer(ReportLayout):
 
     def _render_section(self, section: Section) -> str:
         text = f"<h2>{escape(section.title)}</h2>" if section.title else ""
-        for paragraph in split_paragraphs(section.sentences):
+        for paragraph in layout.split_paragraphs(section.sentences):
             if any(sentence.kind == "fact" for sentence in paragraph):
                 text += f'<div class="text">{" ".join(map(self._render_sentence, paragraph))}</div>'
                 continue
@@ -156,7 +149,7 @@ class HtmlRenderer(ReportLayout):
             for label, sources, others in self.list_dispute_sides():
                 text += f'<p class="note">{label}{"; ".join(map(_render_source_name, sources))}{others}</p>'
         if self.shows_figures(section):
-            heads = "".join(f"<th>{title}</th>" for title in FIGURE_COLUMNS)
+            heads = "".join(f"<th>{title}</th>" for title in layout.FIGURE_COLUMNS)
             text += f"<h2>Key figures</h2><table><tr>{heads}</tr>"
             for figure in self.report.figures:
                 disputed = " <small>(disputed)</small>" if figure.disputed else ""
@@ -201,8 +194,8 @@ class HtmlRenderer(ReportLayout):
     def _render_sources(self) -> str:
         items = ""
         for card in self.report.sources:
-            details = escape(", ".join([*filter(None, (card.author, card.host)), *describe_source(card)]))
-            if url := get_web_address(card):
+            details = escape(", ".join([*filter(None, (card.author, card.host)), *layout.describe_source(card)]))
+            if url := layout.get_web_address(card):
                 shown = url if len(url) <= MAX_ADDRESS else f"{url[: MAX_ADDRESS - 1]}…"
                 details += f' · <a href="{escape(url)}" rel="noreferrer noopener nofollow">{escape(shown)}</a>'
             if card.credibility_reasons:
@@ -212,12 +205,12 @@ class HtmlRenderer(ReportLayout):
                 details += f'<br><span class="click">Statements that cite it: {links}</span>'
             anchor = f' id="ref{self.numbers[card.id]}"' if self.linked else ""
             items += f"<li{anchor}>{_render_source_name(card)}<br><small>{details}</small></li>"
-        legend = " · ".join(f"{mark} {meaning}" for mark, meaning in LEGEND.items())
+        legend = " · ".join(f"{mark} {meaning}" for mark, meaning in layout.LEGEND.items())
         return f'<h2>References</h2><ul>{items}</ul><p class="note">{legend}</p>'
 
 
 def _render_mark(mark: Mark) -> str:
-    return f'<b class="{_MARK_CLASSES[mark]}" title="{LEGEND[mark]}">{mark}</b>'
+    return f'<b class="{_MARK_CLASSES[mark]}" title="{layout.LEGEND[mark]}">{mark}</b>'
 
 
 def _render_source_name(card: SourceCard) -> str:

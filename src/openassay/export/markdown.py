@@ -10,16 +10,8 @@ from typing import Any, ClassVar
 
 import yaml
 
+from openassay.export import layout
 from openassay.export.citations import build_bibliography, to_csl_items
-from openassay.export.layout import (
-    FIGURE_COLUMNS,
-    LEGEND,
-    ReportLayout,
-    describe_source,
-    get_web_address,
-    split_paragraphs,
-    to_printable,
-)
 from openassay.models.report import ReportData, ReportStatus, Section, Sentence, ShortAnswer
 
 _NO_WORD = re.compile(r"\W+")
@@ -33,20 +25,20 @@ def render_markdown(report: ReportData) -> str:
 def render_obsidian(report: ReportData) -> str:
     """Render a note for an Obsidian vault: properties, tags, and links that stay in the note."""
     properties = {
-        "title": to_printable(report.title),
-        "aliases": [to_printable(report.title)],
-        "question": to_printable(report.question),
+        "title": layout.to_printable(report.title),
+        "aliases": [layout.to_printable(report.title)],
+        "question": layout.to_printable(report.question),
         "date": _parse_day(report.metadata.finished),
         "status": str(report.status),
         "confidence": report.confidence,
         "confidence_score": round(report.confidence_score, 2),
-        "thread": to_printable(report.provenance.thread),
+        "thread": layout.to_printable(report.provenance.thread),
         "tags": [
             "openassay",
             f"openassay/{report.status}".replace("_", "-"),
             f"openassay/confidence-{report.confidence}",
         ],
-        "sources": [to_printable(get_web_address(card) or card.title) for card in report.sources],
+        "sources": [layout.to_printable(layout.get_web_address(card) or card.title) for card in report.sources],
     }
     return _format_front_matter(properties) + ObsidianRenderer(report).render_body()
 
@@ -79,7 +71,7 @@ def _format_front_matter(fields: Mapping[str, Any]) -> str:
 def _parse_day(moment: str) -> date | None:
     """Return a date, which YAML writes without quotes."""
     try:
-        return date.fromisoformat(to_printable(moment)[:10])
+        return date.fromisoformat(layout.to_printable(moment)[:10])
     except ValueError:
         return None
 
@@ -88,7 +80,7 @@ def to_slug(id: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", id.lower()).strip("-") or "source"
 
 
-class MarkdownRenderer(ReportLayout):
+class MarkdownRenderer(layout.ReportLayout):
     """Renders CommonMark with the tables of GitHub; other dialects override the first few methods."""
 
     special: ClassVar[re.Pattern[str]] = re.compile(r"([\\`*_\[\]<>|#~]|&(?=#?\w+;))")
@@ -136,7 +128,7 @@ class MarkdownRenderer(ReportLayout):
             if self.shows_figures(section):
                 parts.append(self._render_figures())
         if report.sources:
-            legend = " · ".join(f"{mark} {meaning}" for mark, meaning in LEGEND.items())
+            legend = " · ".join(f"{mark} {meaning}" for mark, meaning in layout.LEGEND.items())
             parts += [f"*{legend}*", self.render_references(), self._render_evidence()]
         parts += self._render_review()
         rows = "\n".join(f"| {name} | {self.escape(value)} |" for name, value in self.describe_quality().items())
@@ -151,7 +143,7 @@ class MarkdownRenderer(ReportLayout):
 
     def _render_section(self, section: Section) -> str:
         paragraphs = []
-        for part in split_paragraphs(section.sentences):
+        for part in layout.split_paragraphs(section.sentences):
             searches = self.list_searches(part, section)
             paragraphs.append(" ".join([*map(self._render_sentence, part), *searches]))
         heading = f"## {self.escape(section.title)}\n\n" if section.title else ""
@@ -163,7 +155,7 @@ class MarkdownRenderer(ReportLayout):
         return f"{self.escape(sentence.text)} {sentence.mark} {self.cite(sentence.citations)}"
 
     def _render_figures(self) -> str:
-        rows = [FIGURE_COLUMNS]
+        rows = [layout.FIGURE_COLUMNS]
         for figure in self.report.figures:
             value = f"{self.escape(figure.value)}{' (disputed)' * figure.disputed}"
             source = f"{figure.mark or ''} {self.cite(figure.citations)}".strip()
@@ -176,7 +168,7 @@ class MarkdownRenderer(ReportLayout):
         lines = []
         for card in self.report.sources:
             named = ", ".join(map(self.escape, [card.title, *filter(None, (card.author, card.host))]))
-            facts = ", ".join(map(self.escape, describe_source(card)))
+            facts = ", ".join(map(self.escape, layout.describe_source(card)))
             address = re.sub(r"[\s<>`]", lambda match: f"%{ord(match.group()):02X}", card.url)
             # A link only where it can do nothing but open a page.
             address = f"<{address}>" if re.match(r"(?:https?|file|demo):", address) else f"`{address}`"

@@ -11,7 +11,6 @@ from openassay.models.event import Status
 from openassay.models.evidence import ANSWERED, Analysis, Finding
 from openassay.models.plan import Depth, Plan, Understanding
 from openassay.nodes.dispatch import add_budget_notice, list_queries
-from openassay.nodes.read import load_documents
 from openassay.protocols import ConfidenceSource
 from openassay.reasoning.base import AnalysisRequest, Evidence
 from openassay.settings import Settings
@@ -70,7 +69,7 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     numbered = {source["document"] for source in sources}
     selected = [place["document"] for places in load_selected(state).values() for place in places]
     names = [name for name in (*(f.span.document for f in findings), *selected) if name not in numbered]
-    for name, document in (await load_documents(names, context)).items():
+    for name, document in (await context.load_documents(names)).items():
         published = document.published.isoformat() if document.published else None
         sources.append(
             {"id": f"S{len(sources) + 1}", "document": name, "title": document.title, "published": published}
@@ -98,7 +97,7 @@ async def _answer_coverage(
     chosen = {
         q.id: select_findings(finding for finding in findings if finding.question == q.id) for q in plan.questions
     }
-    documents = await load_documents((f.span.document for found in chosen.values() for f in found), context)
+    documents = await context.load_documents(f.span.document for found in chosen.values() for f in found)
     groups = await asyncio.to_thread(group_documents, documents.values())
     scores = {name: assess_credibility(document).score for name, document in documents.items()}
     witnesses = {

@@ -18,7 +18,6 @@ from openassay.models.evidence import Document, Hit, Passage
 from openassay.models.plan import SubQuestion, Understanding
 from openassay.models.spend import Fee
 from openassay.nodes.preferences import SourcePreferences, source_preferences
-from openassay.nodes.read import load_documents
 from openassay.protocols import PageResult
 from openassay.search import ranking
 from openassay.settings import ReadingSettings
@@ -71,7 +70,7 @@ async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
     off_subject = set()
     if len(subjects) <= MAX_SUBJECTS:
         whole = [hit.document for hits in fused.values() for hit in hits if hit.document and has_full_document(hit)]
-        documents = list((await load_documents(whole, context)).values())
+        documents = list((await context.load_documents(whole)).values())
         kept = await asyncio.to_thread(select_on_subject, documents, subjects)
         for document in documents:
             if document.hash not in kept:
@@ -283,7 +282,7 @@ async def select(state: State, runtime: Runtime[ResearchContext]) -> State:
     outcomes = [harvested[key] for key in keys if key in harvested]
     fetched = {outcome["document"] for outcome in outcomes if outcome["document"]}
     earlier = [passage["document"] for passages in before.values() for passage in passages]
-    documents = await load_documents([o["document"] for o in outcomes if o["document"]] + earlier, context)
+    documents = await context.load_documents([o["document"] for o in outcomes if o["document"]] + earlier)
     # Each copy and the document it repeats. A person's own is kept before a page, a page before its summary.
     own_documents = [name for name, document in documents.items() if document.kind in ("document", "demo")]
     texts = [(name, document.text) for name, document in documents.items()]

@@ -9,7 +9,6 @@ from openassay.context import ResearchContext
 from openassay.models.event import Status
 from openassay.models.evidence import Claim, Verdict
 from openassay.models.report import Basis, ReportData, ReportStatus, Section, Sentence, SourceCard
-from openassay.nodes.read import load_documents
 from openassay.nodes.report import build_card, build_sections, compose_report, list_open_questions
 from openassay.nodes.review import reader_notes
 from openassay.nodes.write import needs_more_research
@@ -172,7 +171,7 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
             basis, sources, quotes = "results", load_sources(state), dict[str, str]()
             for finding in load_findings(state):  # best first
                 quotes.setdefault(finding.span.document, finding.span.quote[:MAX_QUOTE_LENGTH])
-            documents = await load_documents((source["document"] for source in sources), context)
+            documents = await context.load_documents(source["document"] for source in sources)
             groups = await asyncio.to_thread(group_documents, documents.values())
             for source in sorted(sources, key=lambda source: source["document"] not in quotes)[:MAX_RESULTS]:
                 quote = quotes.get(source["document"], "")

@@ -18,7 +18,7 @@ MAX_FINDINGS = 16  # per sub-question and round
 
 async def read(task: Task, runtime: Runtime[ResearchContext]) -> State:
     context, question = runtime.context, SubQuestion.model_validate(task["question"])
-    documents = await load_documents((place["document"] for place in task["passages"]), context)
+    documents = await context.load_documents(place["document"] for place in task["passages"])
     passages = load_passages(task["passages"], documents)
     titles = {name: document.title for name, document in documents.items()}
     quotes = await context.reasoner.read(
@@ -43,11 +43,6 @@ async def read(task: Task, runtime: Runtime[ResearchContext]) -> State:
         "read": {task["key"]: [finding.plain() for finding in findings]},
         "perused": {task["key"]: [[place["document"], place["start"]] for place in task["passages"]]},
     }
-
-
-async def load_documents(names: Iterable[str], context: ResearchContext) -> dict[str, Document]:
-    """Load each document once, in the order given."""
-    return {name: await context.documents.get(name) for name in dict.fromkeys(names)}
 
 
 def load_passages(places: Iterable[Mapping[str, Any]], documents: Mapping[str, Document]) -> tuple[Passage, ...]:

@@ -31,7 +31,6 @@ from openassay.models.report import (
 from openassay.models.spend import Spend
 from openassay.nodes.dispatch import available_types, list_queries
 from openassay.nodes.harvest import failure_notices
-from openassay.nodes.read import load_documents
 from openassay.reasoning.base import Draft, DraftAnswer, DraftSentence
 from openassay.state import (
     NumberedSource,
@@ -52,15 +51,8 @@ from openassay.state import (
     load_supported_claims,
     load_vetoes,
 )
+from openassay.text import questions
 from openassay.text.quantities import find_quantities
-from openassay.text.questions import (
-    answer_kinds,
-    distinctive_stems,
-    find_question_names,
-    find_year_range,
-    has_answer_kind,
-    has_name,
-)
 from openassay.text.relations import find_main_figure, find_years
 from openassay.text.sentences import is_table_row, split_sentences
 from openassay.text.words import content_words, jaccard, stems
@@ -205,7 +197,7 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
 async def _build_cards(state: State, claims: Sequence[Claim], context: ResearchContext) -> list[SourceCard]:
     """Describe the sources that a claim rests on, under the numbers they were given when they were found."""
     used = {span.document for claim in claims for span in (*claim.spans, *claim.against)}
-    documents = await load_documents((source["document"] for source in load_sources(state)), context)
+    documents = await context.load_documents(source["document"] for source in load_sources(state))
     groups = await asyncio.to_thread(group_documents, documents.values())  # of all, as the marks were given
     cards = []
     for source in load_sources(state):
@@ -355,14 +347,14 @@ def list_open_questions(state: State) -> tuple[str, ...]:
 def _answers(claim: Claim, question: SubQuestion) -> bool:
     """Tell whether a claim is well supported, to the point, and has the kind of answer, the names and the years that
     are asked for."""
-    names = [distinctive_stems(name) for name in find_question_names(question.text)]
-    years = find_year_range(question.in_context)
+    names = [questions.distinctive_stems(name) for name in questions.find_question_names(question.text)]
+    years = questions.find_year_range(question.in_context)
     known = {stem for text in (claim.text, *(span.quote for span in claim.spans)) for stem in stems(text)}
     return (
         (claim.mark is Mark.CORROBORATED or claim.confidence >= SURE_CLAIM)
         and claim.relevance >= TO_THE_POINT
-        and all(has_answer_kind(kind, claim.text) for kind in answer_kinds(question.text))
-        and all(has_name(name, known) for name in names)
+        and all(questions.has_answer_kind(kind, claim.text) for kind in questions.answer_kinds(question.text))
+        and all(questions.has_name(name, known) for name in names)
         and (years is None or years.overlaps(find_years(claim.text)))
     )
 

@@ -20,7 +20,6 @@ from openassay.context import ResearchContext
 from openassay.models.event import Status
 from openassay.models.evidence import Verdict
 from openassay.models.report import Critique, Issue
-from openassay.nodes.read import load_documents
 from openassay.nodes.report import build_card, list_open_questions
 from openassay.reasoning.base import CritiqueRequest, Draft, recommend
 from openassay.state import (
@@ -93,7 +92,7 @@ def count_revisions(state: State, context: ResearchContext) -> int:
 
 async def build_review_request(state: State, draft: Draft, revisions: int, context: ResearchContext) -> CritiqueRequest:
     plan, sources = load_plan(state), load_sources(state)
-    documents = await load_documents((source["document"] for source in sources), context)
+    documents = await context.load_documents(source["document"] for source in sources)
     groups = await asyncio.to_thread(group_documents, documents.values())
     return CritiqueRequest(
         plan=plan,

@@ -10,7 +10,7 @@ from openassay.context import ResearchContext
 from openassay.errors import ReasoningError
 from openassay.models.evidence import Claim, Disagreement, Document, Judgement, Mark, QuoteSpan, Verdict
 from openassay.nodes.analyse import load_evidence
-from openassay.nodes.read import load_documents, load_passages
+from openassay.nodes.read import load_passages
 from openassay.protocols import SupportScorer
 from openassay.reasoning.base import (
     Conflict,
@@ -46,7 +46,7 @@ class ClaimWording(NamedTuple):
 
 async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, plan = runtime.context, load_plan(state)
-    documents = await load_documents((source["document"] for source in load_sources(state)), context)
+    documents = await context.load_documents(source["document"] for source in load_sources(state))
     places = {
         (place["document"], place["start"]): place for places in load_selected(state).values() for place in places
     }

@@ -12,18 +12,10 @@ from langgraph.runtime import Runtime
 from openassay.context import ResearchContext
 from openassay.models.event import Status
 from openassay.models.evidence import Claim, Verdict
+from openassay.nodes import verify
 from openassay.nodes.analyse import consolidate
-from openassay.nodes.read import load_documents
 from openassay.nodes.report import select_answers
 from openassay.nodes.review import build_review_request
-from openassay.nodes.verify import (
-    ClaimWording,
-    add_disputes,
-    decide_claims,
-    judge_statements,
-    lower_credibility,
-    select_wordings,
-)
 from openassay.nodes.write import build_write_request, collect_terms, recheck_draft, source_titles
 from openassay.reasoning.base import Draft, DraftClaim, DraftSentence, SourceRating
 from openassay.state import Plain, State, load_claims, load_critique, load_disagreements, load_sources
@@ -50,7 +42,7 @@ async def withdraw(state: State, runtime: Runtime[ResearchContext]) -> State:
         sides = tuple(tuple(id for id in side if id in supported) for side in matter.sides)
         if all(sides):
             disagreements.append(matter.model_copy(update={"sides": sides}))
-    left["claims"] = [add_disputes(claim, disagreements).plain() for claim in claims]
+    left["claims"] = [verify.add_disputes(claim, disagreements).plain() for claim in claims]
     left["disagreements"] = [matter.plain() for matter in disagreements]
     draft = await _revise_draft(left, {claim.id for claim in touched}, context)
     left["draft"] = draft.plain()
@@ -111,18 +103,18 @@ async def _rejudge_claims(
         if spans := [span for span in (*claim.spans, *claim.against) if span.document not in removed]:
             for text in dict.fromkeys((claim.text, *(" ".join(span.quote.split()) for span in spans))):
                 draft = DraftClaim(wordings=(text,), findings=(), questions=claim.questions, relevance=claim.relevance)
-                wordings.append(ClaimWording(claim.id, draft, text, spans))
-    documents = await load_documents((source["document"] for source in load_sources(left)), context)
-    judged = await judge_statements(
+                wordings.append(verify.ClaimWording(claim.id, draft, text, spans))
+    documents = await context.load_documents(source["document"] for source in load_sources(left))
+    judged = await verify.judge_statements(
         [(wording.text, [span.quote]) for wording in wordings for span in wording.spans], context
     )
     known = {name: assess_credibility(document) for name, document in documents.items()}
     ratings = {name: SourceRating.model_validate(rating) for name, rating in left["credibility"].items()}
-    credibility = lower_credibility(known, ratings)
+    credibility = verify.lower_credibility(known, ratings)
     decided = await asyncio.to_thread(
-        decide_claims, wordings, judged.judgements, documents, credibility, context.support
+        verify.decide_claims, wordings, judged.judgements, documents, credibility, context.support
     )
-    return {claim.id: claim for claim in select_wordings(decided)}
+    return {claim.id: claim for claim in verify.select_wordings(decided)}
 
 
 async def _revise_draft(left: State, touched: Collection[str], context: ResearchContext) -> Draft:

@@ -12,17 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
+from openassay.search import http
 from openassay.search.base import FINAL_STATUSES, ApiSource, ProviderRequest
 from openassay.search.fields import add_site_filters, today
-from openassay.search.http import (
-    MAX_BYTES,
-    HttpRequest,
-    HttpResponse,
-    timeout_error,
-    too_large_error,
-    unpack_error,
-    unreachable_error,
-)
 
 if TYPE_CHECKING:
     from ddgs.engines.duckduckgo import Duckduckgo
@@ -53,14 +45,14 @@ class DuckDuckGoSource(ApiSource):
         query = add_site_filters(search, characters=499)  # it accepts no more
         return ProviderRequest(params=_make_engine().build_payload(query, region, "moderate", period))
 
-    async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
+    async def fetch(self, request: http.HttpRequest, seconds: float) -> http.HttpResponse:
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.to_thread(self._post, request, seconds)
         except TimeoutError:
-            raise timeout_error(self.name, seconds) from None
+            raise http.timeout_error(self.name, seconds) from None
 
-    def _post(self, request: HttpRequest, seconds: float) -> HttpResponse:
+    def _post(self, request: http.HttpRequest, seconds: float) -> http.HttpResponse:
         import primp
 
         engine = _make_engine(seconds)  # a new one each time keeps no cookies
@@ -77,18 +69,18 @@ class DuckDuckGoSource(ApiSource):
                 body = bytearray()
                 for piece in response.iter_bytes():
                     body += piece
-                    if len(body) > MAX_BYTES:
-                        raise too_large_error(self.name)
+                    if len(body) > http.MAX_BYTES:
+                        raise http.too_large_error(self.name)
             headers = {name.lower(): value for name, value in response.headers.items()}
-            return HttpResponse(response.status_code, headers, body.decode("utf-8-sig", errors="replace"))
+            return http.HttpResponse(response.status_code, headers, body.decode("utf-8-sig", errors="replace"))
         except primp.TimeoutError:
-            raise timeout_error(self.name, seconds) from None
+            raise http.timeout_error(self.name, seconds) from None
         except (primp.BodyError, primp.DecodeError):
-            raise unpack_error(self.name) from None
+            raise http.unpack_error(self.name) from None
         except primp.PrimpError:
-            raise unreachable_error(self.name) from None
+            raise http.unreachable_error(self.name) from None
 
-    def explain(self, reply: HttpResponse) -> SourceError:
+    def explain(self, reply: http.HttpResponse) -> SourceError:
         return self._challenge_error() if reply.status == 202 else super().explain(reply)
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:

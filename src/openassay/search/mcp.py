@@ -20,17 +20,7 @@ from pydantic import AliasChoices, Field, TypeAdapter, field_validator
 
 from openassay.errors import SourceError
 from openassay.models.evidence import ProviderResult, ProviderTerms, SearchRequest
-from openassay.search.base import (
-    MAX_SNIPPET,
-    MAX_TEXT,
-    MAX_TITLE,
-    READABLE,
-    ApiSource,
-    ProviderEntry,
-    ProviderRequest,
-    page_host,
-    parse_leniently,
-)
+from openassay.search import base
 from openassay.search.fields import parse_date, to_line
 from openassay.search.http import (
     MAX_BYTES,
@@ -62,15 +52,15 @@ _COUNT_NAMES = ("limit", "max_results", "num_results", "count", "top_k")  # what
 _RESULTS = TypeAdapter(tuple[ProviderResult, ...])
 
 
-class McpServerSource(ApiSource):
+class McpServerSource(base.ApiSource):
     """The base of one class per server, as `make_source` makes it."""
 
     server: ClassVar[McpSourceSettings]
     one_site = True  # one collection, whatever it calls itself
     min_text = 1  # what is not on the web cannot be read anywhere else
 
-    def build_request(self, search: SearchRequest) -> ProviderRequest:
-        return ProviderRequest(json={"query": search.query, "limit": search.limit})
+    def build_request(self, search: SearchRequest) -> base.ProviderRequest:
+        return base.ProviderRequest(json={"query": search.query, "limit": search.limit})
 
     def parse_results(self, body: str) -> Sequence[ProviderResult]:
         return _RESULTS.validate_json(body)
@@ -82,12 +72,12 @@ class McpServerSource(ApiSource):
     def address(self) -> str:
         return self.server.url or ""
 
-    def _describe(self, request: ProviderRequest) -> str:
+    def _describe(self, request: base.ProviderRequest) -> str:
         """Identify the server by a hash: its address and command may hold keys."""
         server = hashlib.sha256(repr((self.server.url, self.server.command)).encode()).hexdigest()[:12]
         return f"mcp {server} {self.server.tool} {self.server.fetch} {dict(request.json or {})}"
 
-    def _to_http_request(self, request: ProviderRequest) -> HttpRequest:
+    def _to_http_request(self, request: base.ProviderRequest) -> HttpRequest:
         return HttpRequest(self.address, {}, {}, request.json)
 
     async def fetch(self, request: HttpRequest, seconds: float) -> HttpResponse:
@@ -143,7 +133,7 @@ async def _fetch_texts(
             if fetch and result.id:
                 answer = await connection.call(fetch, {"id": result.id})
                 text = "" if answer.is_error else read_text(answer)
-            elif result.url and not result.text and not page_host(result.url.strip()):  # a resource of the server
+            elif result.url and not result.text and not base.page_host(result.url.strip()):  # a resource of the server
                 text = await connection.read_text(result.url)
         return McpFullResult.model_construct(**{**dict(result), "text": text}) if text else result
 
@@ -157,7 +147,7 @@ def _alias_field(*names: str) -> Any:
     return Field(default="", validation_alias=AliasChoices(*names))
 
 
-class McpResult(ProviderEntry):
+class McpResult(base.ProviderEntry):
     """One result, by whatever names its fields have; `id` is what the server's own fetch takes."""
 
     id: str = ""
@@ -204,7 +194,7 @@ def read_text(answer: "CallToolResult") -> str:
     blocks = [block.text for block in answer.content if block.type == "text"]
     whole = structured.get("result", structured) if isinstance(structured, dict) else None
     for item in (whole, *map(_parse_json, blocks)):
-        if isinstance(item, dict) and (results := parse_leniently(McpResult, [item])) and results[0].text:
+        if isinstance(item, dict) and (results := base.parse_leniently(McpResult, [item])) and results[0].text:
             return results[0].text
     return "\n\n".join([result.text for result in read_results(answer) if result.text] or blocks)
 
@@ -227,7 +217,7 @@ def _results_in_json(value: object) -> list[McpResult] | None:
     """Return the results in a list or an object; None where there is no list of them."""
     if isinstance(value, dict):
         if value and not value.keys() & set(_LIST_NAMES):
-            one = parse_leniently(McpResult, [value])
+            one = base.parse_leniently(McpResult, [value])
             return one if one and (one[0].text or one[0].url) else None
         value = next((value[name] for name in _LIST_NAMES if name in value), None)
         if isinstance(value, dict | str):
@@ -235,7 +225,7 @@ def _results_in_json(value: object) -> list[McpResult] | None:
     if not isinstance(value, list):
         return None
     items = [{"text": item} if isinstance(item, str) else item for item in value]
-    return parse_leniently(McpResult, [item for item in items if isinstance(item, dict)])
+    return base.parse_leniently(McpResult, [item for item in items if isinstance(item, dict)])
 
 
 def normalise_results(results: Sequence[McpResult], name: str) -> Iterator[ProviderResult]:
@@ -245,28 +235,28 @@ def normalise_results(results: Sequence[McpResult], name: str) -> Iterator[Provi
     that was given; one with neither address nor text is dropped."""
     seen = set()
     for result in results:
-        text = clean_text(result.text)[:MAX_TEXT].rstrip()
+        text = clean_text(result.text)[: base.MAX_TEXT].rstrip()
         url = result.url.strip()
-        is_page = bool(page_host(url))
+        is_page = bool(base.page_host(url))
         if not (is_page or text):
             continue
         if not is_page:
             id = result.id or result.url or hashlib.sha256(text.encode()).hexdigest()[:12]
-            url = f"mcp://{name}/{quote(id, safe='')[:MAX_TITLE]}"
+            url = f"mcp://{name}/{quote(id, safe='')[: base.MAX_TITLE]}"
         if url in seen:
             continue
         seen.add(url)
         first_line = text.split("\n", 1)[0].strip("# ")
         if len(first_line) > _TITLE_LENGTH:
             first_line = f"{first_line[: _TITLE_LENGTH - 1].rstrip()}…"
-        snippet = to_line(result.snippet, MAX_SNIPPET) or to_line(text, MAX_SNIPPET)
-        text = text if not is_page or len(text) >= READABLE else ""  # a few words are no substitute for the page
+        snippet = to_line(result.snippet, base.MAX_SNIPPET) or to_line(text, base.MAX_SNIPPET)
+        text = text if not is_page or len(text) >= base.READABLE else ""  # a few words are no substitute for the page
         yield ProviderResult(
             url=url,
-            title=to_line(result.title, MAX_TITLE) or first_line or url,
+            title=to_line(result.title, base.MAX_TITLE) or first_line or url,
             snippet=snippet,
             published=parse_date(result.date),
-            author=to_line(result.author, MAX_TITLE) or None,
+            author=to_line(result.author, base.MAX_TITLE) or None,
             text=text,
             fulltext=url if is_page and text and not isinstance(result, McpFullResult) else None,
         )

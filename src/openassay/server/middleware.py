@@ -23,15 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from openassay.errors import OpenAssayError
 from openassay.models.thread import is_id
+from openassay.server import responses
 from openassay.server.auth import is_still_valid
-from openassay.server.responses import (
-    ForbiddenError,
-    MalformedError,
-    Refusal,
-    TooLargeError,
-    handle_crash,
-    handle_error,
-)
 from openassay.server.service import Principal, Service
 from openassay.settings import ServerSettings
 from openassay.telemetry import logs, request_id
@@ -78,10 +71,10 @@ class BodyLimitMiddleware:
             else:
                 body = await _read_body(scope, receive, limit)
                 if "json" in headers.get("content-type", "").lower() and is_deep(body):
-                    raise MalformedError(f"this JSON is more than {MAX_DEPTH} levels deep", help="Send less.")
+                    raise responses.MalformedError(f"this JSON is more than {MAX_DEPTH} levels deep", help="Send less.")
                 receive = _replay_body(body, receive)
-        except Refusal as error:
-            answer = await handle_error(Request(scope), error)
+        except responses.Refusal as error:
+            answer = await responses.handle_error(Request(scope), error)
             return await answer(scope, receive, send)
         await self._app(scope, receive, send)
 
@@ -101,7 +94,7 @@ async def _read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
             return await Request(scope, _limit_size(receive, limit)).body()
     except TimeoutError:
         raise _too_slow_error() from None
-    except TooLargeError:
+    except responses.TooLargeError:
         await _drain(receive)
         raise
 
@@ -147,14 +140,14 @@ def _limit_size(receive: Receive, limit: int) -> Receive:
     return receive_counted
 
 
-def _too_large_error(limit: int) -> TooLargeError:
+def _too_large_error(limit: int) -> responses.TooLargeError:
     message = f"the body is larger than {limit / MB:g} MB"
-    return TooLargeError(message, help="Send less.", headers={"Connection": "close"})
+    return responses.TooLargeError(message, help="Send less.", headers={"Connection": "close"})
 
 
-def _too_slow_error() -> Refusal:
+def _too_slow_error() -> responses.Refusal:
     message = f"the body did not arrive within {BODY_SECONDS:g} seconds"
-    return Refusal(message, help="Send it again.", headers={"Connection": "close"}, status=408, kind="slow")
+    return responses.Refusal(message, help="Send it again.", headers={"Connection": "close"}, status=408, kind="slow")
 
 
 # Hosts, origins and headers -----------------------------------------------------------------------------------
@@ -246,7 +239,7 @@ class GuardMiddleware:
                 return await send(_END)
             if has_begun:
                 raise
-            handle = handle_error if isinstance(error, OpenAssayError) else handle_crash
+            handle = responses.handle_error if isinstance(error, OpenAssayError) else responses.handle_crash
             await (await handle(Request(scope), error))(scope, receive, answer)
 
     def _check(self, request: Request) -> None:
@@ -255,14 +248,14 @@ class GuardMiddleware:
         if not (name in self._hosts or is_local(name) or (server and name == server[0])):
             message = f"this server does not answer to {host[:200] or 'no name'}"
             help = "Use its own address, or add the name to server.allow_hosts."
-            raise Refusal(message, help=help, status=421, kind="misdirected")
+            raise responses.Refusal(message, help=help, status=421, kind="misdirected")
         origin = request.headers.get("origin")
         if not origin or (request.method in ("GET", "HEAD") and not request.url.path.startswith(MCP_PATH)):
             return
         parsed = _parse_origin(origin)
         is_own = parsed.partition("://")[2] == host.lower()  # the scheme may be that of a proxy
         if not parsed or not (is_own or parsed in self._origins):
-            raise ForbiddenError(
+            raise responses.ForbiddenError(
                 f"requests from {origin[:200]} are not accepted", help="Add it to server.allow_origins."
             )
 

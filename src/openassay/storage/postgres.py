@@ -12,16 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from openassay.errors import ConfigurationError, StorageError, install_help
-from openassay.storage.database import (
-    POSTGRES_SCHEMA,
-    Connection,
-    Constraint,
-    ConstraintError,
-    Database,
-    StatementResult,
-    Values,
-    record_migration,
-)
+from openassay.storage import database
 
 if TYPE_CHECKING:
     from psycopg import Connection as PsycopgConnection
@@ -40,7 +31,7 @@ class PostgresConnection:
     def __init__(self, connection: "PsycopgConnection[Any]") -> None:
         self._connection = connection
 
-    def execute(self, sql: str, values: Values = (), /) -> StatementResult:
+    def execute(self, sql: str, values: database.Values = (), /) -> database.StatementResult:
         import psycopg
 
         try:
@@ -52,12 +43,12 @@ class PostgresConnection:
                 encoded = [_encode_value(value) for value in values]
             return self._connection.execute(_translate(sql), encoded)
         except psycopg.IntegrityError as error:
-            kind: Constraint = "other"
+            kind: database.Constraint = "other"
             if isinstance(error, psycopg.errors.ForeignKeyViolation):
                 kind = "foreign"
             elif isinstance(error, psycopg.errors.UniqueViolation):
                 kind = "primary" if str(error.diag.constraint_name).endswith("_pkey") else "unique"
-            raise ConstraintError(first_line(error), kind) from error
+            raise database.ConstraintError(first_line(error), kind) from error
 
     def copy(self, target: str, rows: Iterable[Sequence[object]]) -> None:
         """Insert many rows at once; `target` is a table with its columns in brackets."""
@@ -141,18 +132,18 @@ _HELP = {  # by SQLSTATE, or the class it begins with
     "40": "Others were changing the same rows; try again.",
     "42501": "Let the user create and change tables there (GRANT), or name another one.",
     "42703": _EMPTY_DATABASE_HELP,
-    "42P01": POSTGRES_SCHEMA.help,
+    "42P01": database.POSTGRES_SCHEMA.help,
     "42P07": _EMPTY_DATABASE_HELP,
     "53100": "The server's disk is full: free some space and try again.",
     "53": "The server is short of memory or connections; try again, or raise its limits.",
     "57": _REACH_HELP,
     "55P03": "Another process is using it; try again in a moment.",
     "58": "Check the server's disk and its log.",
-    "XX": POSTGRES_SCHEMA.help,
+    "XX": database.POSTGRES_SCHEMA.help,
 }
 
 
-class PostgresDatabase(Database):
+class PostgresDatabase(database.Database):
     """A Database for any thread; a thread keeps its connection for the length of a transaction."""
 
     for_update = " FOR UPDATE"
@@ -166,7 +157,7 @@ class PostgresDatabase(Database):
         idle_seconds: float = IDLE_SECONDS,
         migrate: bool = True,
     ) -> None:
-        self.schema = POSTGRES_SCHEMA
+        self.schema = database.POSTGRES_SCHEMA
         self._address = address
         shown = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1@", address)  # without the password
         self.name = re.sub(r"(password\s*=\s*)\S+", r"\1...", shown)
@@ -200,7 +191,7 @@ class PostgresDatabase(Database):
                     missing = self.pending_migrations(connection)  # another may have been faster
                     for migration in missing:
                         connection.execute(migration.sql)
-                        record_migration(connection, migration)
+                        database.record_migration(connection, migration)
                     return [migration.name for migration in missing]
             except psycopg.errors.InsufficientPrivilege as error:
                 raise ConfigurationError(
@@ -220,7 +211,7 @@ class PostgresDatabase(Database):
                 f"{self.name} holds text as {encoding}", help="Create it with ENCODING 'UTF8' TEMPLATE template0."
             )
 
-    def next_id(self, connection: Connection, table: str) -> int:
+    def next_id(self, connection: database.Connection, table: str) -> int:
         return int(connection.execute("SELECT nextval(?) AS id", (f"{table}_id",)).fetchone()["id"])
 
     def connections(self) -> dict[str, int]:
@@ -238,7 +229,7 @@ class PostgresDatabase(Database):
             self._sessions.pop().close()
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self) -> Iterator[database.Connection]:
         with self.translate_errors():
             if current := getattr(self._own, "connection", None):
                 yield current
@@ -247,7 +238,7 @@ class PostgresDatabase(Database):
                     yield reading
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self) -> Iterator[database.Connection]:
         from psycopg.pq import TransactionStatus
 
         with self.translate_errors():
@@ -406,7 +397,7 @@ class _ReadConnection(PostgresConnection):
         self._take = take
         self._give_back = give_back
 
-    def execute(self, sql: str, values: Values = (), /) -> StatementResult:
+    def execute(self, sql: str, values: database.Values = (), /) -> database.StatementResult:
         import psycopg
 
         try:

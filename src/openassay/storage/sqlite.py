@@ -9,16 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from openassay.errors import StorageError
-from openassay.storage.database import (
-    MAIN_SCHEMA,
-    Connection,
-    Constraint,
-    ConstraintError,
-    Database,
-    Schema,
-    Values,
-    record_migration,
-)
+from openassay.storage import database
 
 _BUSY_SECONDS = 10
 
@@ -38,7 +29,7 @@ _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT
 _DAMAGES = ("no such table", "no such column", "no such index", "could not decode to utf-8")
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
-_CONSTRAINTS: dict[str, Constraint] = {
+_CONSTRAINTS: dict[str, database.Constraint] = {
     "SQLITE_CONSTRAINT_PRIMARYKEY": "primary",
     "SQLITE_CONSTRAINT_UNIQUE": "unique",
     "SQLITE_CONSTRAINT_FOREIGNKEY": "foreign",
@@ -48,11 +39,11 @@ _CONSTRAINTS: dict[str, Constraint] = {
 class SqliteConnection(sqlite3.Connection):
     """A connection that raises ConstraintError where a rule of the schema is broken."""
 
-    def execute(self, sql: str, values: Values | Any = (), /) -> sqlite3.Cursor:
+    def execute(self, sql: str, values: database.Values | Any = (), /) -> sqlite3.Cursor:
         try:
             return super().execute(sql, values)
         except sqlite3.IntegrityError as error:
-            raise ConstraintError(str(error), _CONSTRAINTS.get(error.sqlite_errorname, "other")) from error
+            raise database.ConstraintError(str(error), _CONSTRAINTS.get(error.sqlite_errorname, "other")) from error
 
 
 @dataclass(slots=True)
@@ -64,7 +55,7 @@ class _SqliteSession:
     spoilt: bool = False
 
 
-class SqliteDatabase(Database):
+class SqliteDatabase(database.Database):
     """A Database in one file. Every thread gets a connection of its own, and `close` closes them all.
 
     Opening creates a missing file and applies the pending migrations, unless `migrate` is false.
@@ -73,7 +64,7 @@ class SqliteDatabase(Database):
     for_update = ""  # a transaction has the whole file to itself
     has_history = "SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'"
 
-    def __init__(self, path: Path, schema: Schema = MAIN_SCHEMA, *, migrate: bool = True) -> None:
+    def __init__(self, path: Path, schema: database.Schema = database.MAIN_SCHEMA, *, migrate: bool = True) -> None:
         self.path = path
         self.name = str(path)
         self.schema = schema
@@ -92,7 +83,7 @@ class SqliteDatabase(Database):
                 self.migrate()
             undo.pop_all()
 
-    def next_id(self, connection: Connection, table: str) -> int:
+    def next_id(self, connection: database.Connection, table: str) -> int:
         row = connection.execute(f"SELECT coalesce(max(id), 0) + 1 AS id FROM {table}").fetchone()  # noqa: S608
         return int(row["id"])
 
@@ -182,7 +173,7 @@ class SqliteDatabase(Database):
                 if migration in self.pending_migrations(connection):  # or another process was faster
                     for statement in split_statements(migration.sql):
                         connection.execute(statement)
-                    record_migration(connection, migration)
+                    database.record_migration(connection, migration)
                     done.append(migration.name)
         return done
 

@@ -5,16 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from openassay.text.negation import (
-    OPPOSITES,
-    Cue,
-    Direction,
-    clause_words,
-    find_directions,
-    find_hedges,
-    find_negations,
-    select_soft_words,
-)
+from openassay.text import negation
 from openassay.text.sentences import split_sentences
 from openassay.text.words import STOP_WORDS, stem
 
@@ -35,9 +26,9 @@ class _SentencePolarity:
 
     text: str
     content: frozenset[str]
-    negations: tuple[Cue, ...]
-    hedges: tuple[Cue, ...]
-    turns: tuple[Direction, ...]
+    negations: tuple[negation.Cue, ...]
+    hedges: tuple[negation.Cue, ...]
+    turns: tuple[negation.Direction, ...]
 
 
 def _read_sentences(text: str) -> list[_SentencePolarity]:
@@ -45,10 +36,10 @@ def _read_sentences(text: str) -> list[_SentencePolarity]:
     return [
         _SentencePolarity(
             piece,
-            frozenset(word.stem for word in clause_words(piece) if word.text not in STOP_WORDS),
-            find_negations(piece),
-            find_hedges(piece),
-            find_directions(piece),
+            frozenset(word.stem for word in negation.clause_words(piece) if word.text not in STOP_WORDS),
+            negation.find_negations(piece),
+            negation.find_hedges(piece),
+            negation.find_directions(piece),
         )
         for piece in pieces
     ]
@@ -124,19 +115,19 @@ def _check_negations(ours: _SentencePolarity, behind: Sequence[_SentencePolarity
         if covered and not _has_other_denial(ours, reading, cue.scope):
             yield StatementProblem("negation", f'the quoted passage says "{cue.cue}" and the statement does not')
     # "Legal" where the passage says "illegal".
-    mine = {word.text for word in clause_words(ours.text)}
-    offered = {word.text for reading in behind for word in clause_words(reading.text)}
+    mine = {word.text for word in negation.clause_words(ours.text)}
+    offered = {word.text for reading in behind for word in negation.clause_words(reading.text)}
     for one, other in ((mine - offered, offered - mine), (offered - mine, mine - offered)):
         for word in sorted(one):
             if (bare := _PREFIX.sub("", word)) != word and bare in other:
                 yield StatementProblem("negation", f'one says "{word}" and the other "{bare}"')
 
 
-def _covers_most(cue: Cue, ours: _SentencePolarity) -> bool:
+def _covers_most(cue: negation.Cue, ours: _SentencePolarity) -> bool:
     return 2 * sum(word in ours.content for word in cue.scope) > len(cue.scope)
 
 
-def _have_common_scope(cue: Cue, other: Cue) -> bool:
+def _have_common_scope(cue: negation.Cue, other: negation.Cue) -> bool:
     if not cue.scope or not other.scope:  # "did not, however, rise"
         return True
     return bool({*cue.scope, cue.word} & {*other.scope, other.word} - {""})
@@ -145,8 +136,8 @@ def _have_common_scope(cue: Cue, other: Cue) -> bool:
 def _has_other_denial(reading: _SentencePolarity, other: _SentencePolarity, scope: Sequence[str]) -> bool:
     """Whether a sentence has a denying word that the other one does not have, beside what the other one's cue denies:
     "rejected the bill" for "did not accept the bill"."""
-    known = {word.text for word in clause_words(other.text)}
-    found = clause_words(reading.text)
+    known = {word.text for word in negation.clause_words(other.text)}
+    found = negation.clause_words(reading.text)
     return any(
         _DENYING.fullmatch(word.text)
         and word.text not in known
@@ -167,15 +158,15 @@ _PREFIX = re.compile(
 
 def _check_words(ours: _SentencePolarity, behind: Sequence[_SentencePolarity]) -> Iterator[StatementProblem]:
     """Find words of which the passage has only the opposite, and hedges that the statement drops."""
-    mine = {word.text.removesuffix("'s") for word in clause_words(ours.text)}
-    theirs = {word.text.removesuffix("'s") for reading in behind for word in clause_words(reading.text)}
+    mine = {word.text.removesuffix("'s") for word in negation.clause_words(ours.text)}
+    theirs = {word.text.removesuffix("'s") for reading in behind for word in negation.clause_words(reading.text)}
     for word in sorted(mine - theirs):
-        for opposite in sorted(OPPOSITES.get(word, frozenset()) & (theirs - mine)):
+        for opposite in sorted(negation.OPPOSITES.get(word, frozenset()) & (theirs - mine)):
             said = f'the statement says "{word}" where the quoted passage says "{opposite}"'
             yield StatementProblem("direction", said)
-    soft = select_soft_words({word.text for word in clause_words(ours.text)})
+    soft = negation.select_soft_words({word.text for word in negation.clause_words(ours.text)})
     for reading in behind:
-        if soft - {word.text for word in clause_words(reading.text)}:  # "may" for "is expected to"
+        if soft - {word.text for word in negation.clause_words(reading.text)}:  # "may" for "is expected to"
             continue
         for cue in reading.hedges:
             # Whether the statement is about what the hedge qualifies.
@@ -203,7 +194,7 @@ _SCOPES = tuple(
 
 def _split_by_denial(text: str) -> tuple[set[str], set[str]]:
     """The words that no "not" stands before, and the others: "not only" narrows nothing."""
-    found = clause_words(text)
+    found = negation.clause_words(text)
     denied = {at + 1 for at, word in enumerate(found) if word.text == "not" or word.text.endswith("n't")}
     affirmed = {word.text for at, word in enumerate(found) if at not in denied}
     return affirmed, {found[at].text for at in denied if at < len(found)}

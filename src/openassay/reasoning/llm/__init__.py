@@ -12,24 +12,7 @@ from openassay.models.evidence import Analysis, Claim, Disagreement
 from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique
 from openassay.protocols import Emit, LanguageModel
-from openassay.reasoning.base import (
-    AnalysisRequest,
-    ClaimExtraction,
-    Conflict,
-    Conversation,
-    CritiqueRequest,
-    DisputeContext,
-    Draft,
-    Evidence,
-    JudgementBatch,
-    PlanRequest,
-    QueryRequest,
-    Quote,
-    ReadRequest,
-    Reasoner,
-    TypedQuery,
-    WriteRequest,
-)
+from openassay.reasoning import base
 from openassay.reasoning.llm import plan, read, verify, write
 from openassay.reasoning.llm.step import StepRunner, TokenStream
 from openassay.reasoning.llm.verify import StatementQuotes
@@ -59,13 +42,13 @@ class LLMReasoner:
 
     name = "language"
 
-    def __init__(self, models: LanguageModel, rules: Reasoner, emit: Emit, *, today: date) -> None:
+    def __init__(self, models: LanguageModel, rules: base.Reasoner, emit: Emit, *, today: date) -> None:
         self._rules = rules
         self._emit = emit
         self._today = today
         self._steps = StepRunner(models, emit)
 
-    async def understand(self, question: str, conversation: Conversation) -> Understanding:
+    async def understand(self, question: str, conversation: base.Conversation) -> Understanding:
         """Say what a question means; nothing is spent on one that is empty or only cancels."""
         baseline = await self._rules.understand(question, conversation)
         if baseline.intent in ("empty", "cancel"):
@@ -82,12 +65,12 @@ class LLMReasoner:
         job = plan.build_questions_job(understanding, known or {}, baseline, small)
         return await self._steps.run(job) or baseline
 
-    async def plan(self, request: PlanRequest) -> Plan:
+    async def plan(self, request: base.PlanRequest) -> Plan:
         baseline = await self._rules.plan(request)
         job = plan.build_plan_job(request, baseline, self._today.isoformat(), self._steps.is_small(plan.PLAN_STEP))
         return await self._steps.run(job) or baseline
 
-    async def propose_queries(self, request: QueryRequest) -> Sequence[TypedQuery]:
+    async def propose_queries(self, request: base.QueryRequest) -> Sequence[base.TypedQuery]:
         """Propose search queries besides the planned ones."""
         count = request.count if request.tried else request.count - len(request.planned)
         if count <= 0:
@@ -95,7 +78,7 @@ class LLMReasoner:
         queries = await self._steps.run(plan.build_queries_job(request, count))
         return queries or await self._rules.propose_queries(request)
 
-    async def read(self, request: ReadRequest) -> Sequence[Quote]:
+    async def read(self, request: base.ReadRequest) -> Sequence[base.Quote]:
         """Choose quotes that answer a sub-question."""
         small = self._steps.is_small(read.READ_STEP)
         shortlist = await self._rules.read(request) if small else ()
@@ -111,14 +94,14 @@ class LLMReasoner:
             await self._steps.send_notice(read.READ_STEP, f"{text}{stands_in}")
         return quotes or shortlist
 
-    async def analyse(self, request: AnalysisRequest) -> Analysis:
+    async def analyse(self, request: base.AnalysisRequest) -> Analysis:
         baseline = await self._rules.analyse(request)
         if not request.evidence:
             return baseline
         job = read.build_analysis_job(request, baseline, self._steps.is_small(read.ANALYSE_STEP))
         return await self._steps.run(job) or baseline
 
-    async def extract_claims(self, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:
+    async def extract_claims(self, plan: Plan, evidence: Sequence[base.Evidence]) -> base.ClaimExtraction:
         """Draw claims from the evidence, those of the rules added where the model left something out."""
         baseline = await self._rules.extract_claims(plan, evidence)
         if not evidence:
@@ -128,7 +111,7 @@ class LLMReasoner:
         extraction = await self._steps.run(job) or baseline
         return verify.add_missing_claims(extraction, baseline, small)
 
-    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> base.JudgementBatch:
         """Judge whether quotes support statements.
 
         The rules judge what the model leaves out; with a small model also what stands in its quote word for word.
@@ -157,14 +140,14 @@ class LLMReasoner:
             for number, baseline in enumerate(counted.judgements)
         )
         conflicts = [conflict for part in parts for conflict in part.conflicts]
-        return JudgementBatch(judgements=judgements, conflicts=(*conflicts, *counted.conflicts))
+        return base.JudgementBatch(judgements=judgements, conflicts=(*conflicts, *counted.conflicts))
 
     async def find_disagreements(
-        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None
+        self, claims: Sequence[Claim], conflicts: Sequence[base.Conflict] = (), known: base.DisputeContext | None = None
     ) -> Sequence[Disagreement]:
         return await self._rules.find_disagreements(claims, conflicts, known)
 
-    async def write(self, request: WriteRequest) -> Draft:
+    async def write(self, request: base.WriteRequest) -> base.Draft:
         baseline = await self._rules.write(request)
         if not write.select_usable_claims(request):
             return baseline
@@ -174,13 +157,13 @@ class LLMReasoner:
         await tokens.flush()
         return draft
 
-    async def write_verbatim(self, request: WriteRequest) -> Draft:
+    async def write_verbatim(self, request: base.WriteRequest) -> base.Draft:
         return await self._rules.write_verbatim(request)
 
-    async def score_draft(self, request: CritiqueRequest) -> Critique:
+    async def score_draft(self, request: base.CritiqueRequest) -> Critique:
         return await self._rules.score_draft(request)
 
-    async def critique(self, request: CritiqueRequest) -> Critique:
+    async def critique(self, request: base.CritiqueRequest) -> Critique:
         baseline = await self._rules.critique(request)
         if not any(sentence.claims for section in request.draft.sections for sentence in section.sentences):
             return baseline

@@ -12,15 +12,7 @@ from openassay.errors import ReasoningError
 from openassay.models.evidence import Judgement, Verdict
 from openassay.models.plan import Plan
 from openassay.reasoning.base import ClaimExtraction, Conflict, DraftClaim, Evidence, SourceRating
-from openassay.reasoning.llm import forms
-from openassay.reasoning.llm.read import (
-    EvidenceList,
-    balance_evidence,
-    format_questions,
-    format_sources,
-    halve_quote,
-    list_evidence,
-)
+from openassay.reasoning.llm import forms, read
 from openassay.reasoning.llm.step import Job, ReasoningStep, wrap_tag
 from openassay.text.relations import is_same_fact
 from openassay.text.words import fold
@@ -84,8 +76,8 @@ def build_claims_job(
 
     def build(shown: Sequence[Evidence]) -> dict[str, str]:
         return {
-            "questions": format_questions(plan),
-            "sources": format_sources(shown, plan),
+            "questions": read.format_questions(plan),
+            "sources": read.format_sources(shown, plan),
             "most": str(most),
             "credibility": "" if small else CREDIBILITY,
         }
@@ -96,14 +88,14 @@ def build_claims_job(
         ClaimListForm,
         forms.build_schema(ClaimListForm, "Claims", lists),
         build,
-        convert=lambda answer, shown: convert_claims(answer, list_evidence(shown), plan, evidence, quotes),
-        sources=balance_evidence(evidence),
-        shorten=halve_quote,
+        convert=lambda answer, shown: convert_claims(answer, read.list_evidence(shown), plan, evidence, quotes),
+        sources=read.balance_evidence(evidence),
+        shorten=read.halve_quote,
     )
 
 
 def convert_claims(
-    answer: ClaimListForm, shown: EvidenceList, plan: Plan, evidence: Sequence[Evidence], quotes: int
+    answer: ClaimListForm, shown: read.EvidenceList, plan: Plan, evidence: Sequence[Evidence], quotes: int
 ) -> ClaimExtraction:
     """Return the claims that name a quote; other evidence that says the same is added to them."""
     claims: dict[str, DraftClaim] = {}

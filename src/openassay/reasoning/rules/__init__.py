@@ -11,23 +11,7 @@ from openassay.models.evidence import Analysis, Claim, Disagreement, Judgement, 
 from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique
 from openassay.protocols import CompanyResolver, Embedder, SupportScorer
-from openassay.reasoning.base import (
-    AnalysisRequest,
-    ClaimExtraction,
-    Conflict,
-    Conversation,
-    CritiqueRequest,
-    DisputeContext,
-    Draft,
-    Evidence,
-    JudgementBatch,
-    PlanRequest,
-    QueryRequest,
-    Quote,
-    ReadRequest,
-    TypedQuery,
-    WriteRequest,
-)
+from openassay.reasoning import base
 from openassay.reasoning.rules.analyse import analyse, extract_claims, find_disagreements
 from openassay.reasoning.rules.critique import critique_draft
 from openassay.reasoning.rules.followups import condense
@@ -54,7 +38,7 @@ class RuleReasoner:
         self._support = support
         self._companies = companies
 
-    async def understand(self, question: str, conversation: Conversation) -> Understanding:
+    async def understand(self, question: str, conversation: base.Conversation) -> Understanding:
         return await asyncio.to_thread(understand, question, conversation, self._companies)
 
     async def propose_questions(
@@ -62,7 +46,7 @@ class RuleReasoner:
     ) -> Sequence[PlannerQuestion]:
         return build_planner_questions(understanding, known, company=self._asks_about_company(understanding))
 
-    async def plan(self, request: PlanRequest) -> Plan:
+    async def plan(self, request: base.PlanRequest) -> Plan:
         return make_plan(request, company=self._asks_about_company(request.understanding))
 
     def _asks_about_company(self, asked: Understanding) -> bool:
@@ -70,13 +54,15 @@ class RuleReasoner:
         one = len(asked.subjects) == 1 and asked.query_class == "overview"
         return one and is_company(asked.subjects[0], self._companies)
 
-    async def propose_queries(self, request: QueryRequest) -> Sequence[TypedQuery]:
+    async def propose_queries(self, request: base.QueryRequest) -> Sequence[base.TypedQuery]:
         """Variations of the question's own words; there are no others to offer once these were tried."""
         if request.tried:
             return ()
-        return [TypedQuery(text=text) for text in vary_queries(request.question, request.understanding, request.count)]
+        return [
+            base.TypedQuery(text=text) for text in vary_queries(request.question, request.understanding, request.count)
+        ]
 
-    async def read(self, request: ReadRequest) -> Sequence[Quote]:
+    async def read(self, request: base.ReadRequest) -> Sequence[base.Quote]:
         asked, passages, limit = request.question.text, request.passages, request.limit
         quotes = await asyncio.to_thread(
             read_passages, request.question, passages, limit, self._embedder, request.titles
@@ -84,13 +70,13 @@ class RuleReasoner:
         borne = await asyncio.to_thread(add_answer_quotes, asked, passages, quotes, limit)
         return [quote for quote in borne if could_answer(asked, quote.text)]
 
-    async def analyse(self, request: AnalysisRequest) -> Analysis:
+    async def analyse(self, request: base.AnalysisRequest) -> Analysis:
         return await asyncio.to_thread(analyse, request)
 
-    async def extract_claims(self, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:
-        return ClaimExtraction(claims=tuple(await asyncio.to_thread(extract_claims, plan, evidence)))
+    async def extract_claims(self, plan: Plan, evidence: Sequence[base.Evidence]) -> base.ClaimExtraction:
+        return base.ClaimExtraction(claims=tuple(await asyncio.to_thread(extract_claims, plan, evidence)))
 
-    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> base.JudgementBatch:
         pairs = [(text, quote) for text, quotes in statements for quote in quotes]
         each = iter(await asyncio.to_thread(self._support.scores, pairs))
         judgements = []
@@ -100,22 +86,22 @@ class RuleReasoner:
             verdict = Verdict.SUPPORTED if score >= SUPPORTED else verdict
             reason = f"support {score:.2f} by words and meaning"
             judgements.append(Judgement(verdict=verdict, score=round(score, 4), reason=reason))
-        return JudgementBatch(judgements=tuple(judgements))
+        return base.JudgementBatch(judgements=tuple(judgements))
 
     async def find_disagreements(
-        self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None
+        self, claims: Sequence[Claim], conflicts: Sequence[base.Conflict] = (), known: base.DisputeContext | None = None
     ) -> Sequence[Disagreement]:
         return await asyncio.to_thread(find_disagreements, claims, conflicts, known)
 
-    async def write(self, request: WriteRequest) -> Draft:
+    async def write(self, request: base.WriteRequest) -> base.Draft:
         answers = await asyncio.to_thread(find_answers, request.plan.goal, request.claims, request.titles)
         draft = await asyncio.to_thread(write, request)
         return draft.model_copy(update={"answers": answers})
 
-    async def write_verbatim(self, request: WriteRequest) -> Draft:
+    async def write_verbatim(self, request: base.WriteRequest) -> base.Draft:
         return await asyncio.to_thread(write, request)
 
-    async def critique(self, request: CritiqueRequest) -> Critique:
+    async def critique(self, request: base.CritiqueRequest) -> Critique:
         return await asyncio.to_thread(critique_draft, request)
 
     score_draft = critique

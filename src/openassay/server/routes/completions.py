@@ -27,16 +27,9 @@ from openassay.export import Report
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.plan import Depth, Mode
 from openassay.models.thread import ResearchOptions, Run
+from openassay.server import completions
 from openassay.server.auth import Reader, Writer
 from openassay.server.bodies import PROBLEM_CONTENT, Responses, with_examples
-from openassay.server.completions import (
-    ChatConversation,
-    ChatMessage,
-    Narration,
-    answer_task,
-    detect_task,
-    read_conversation,
-)
 from openassay.server.responses import Refusal, classify, help_of, redacted_response, respond_with_events
 from openassay.server.runs import ask
 from openassay.server.service import Service, ServiceDep
@@ -333,10 +326,10 @@ class CompletionRun:
     request: Request
     writer: CompletionWriter
     run: Run
-    conversation: ChatConversation
+    conversation: completions.ChatConversation
 
     async def complete(self) -> bytes:
-        narration = Narration()
+        narration = completions.Narration()
         lines = [f"Note: {note}\n" for note in self.conversation.notes]
         async with aclosing(self._follow(POLL_SECONDS)) as batches:
             async for events in batches:
@@ -347,7 +340,7 @@ class CompletionRun:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Yield what happens, and then the answer, in chunks."""
-        narration, encode = Narration(), self.writer.encode_chunk
+        narration, encode = completions.Narration(), self.writer.encode_chunk
         yield encode({"role": "assistant", "content": ""})
         try:
             for note in self.conversation.notes:
@@ -464,11 +457,11 @@ async def create_chat_completion(body: ChatRequest, request: Request, caller: Wr
     depth = _parse_depth(body.model) or service.settings.depth
     if (body.n or 1) > 1:
         raise CompletionError("only one answer is given", param="n", code="unsupported_value")
-    messages = [ChatMessage(message.role, message.text) for message in body.messages]
-    if task := detect_task(messages, body.metadata, body.max_completion_tokens or body.max_tokens):
+    messages = [completions.ChatMessage(message.role, message.text) for message in body.messages]
+    if task := completions.detect_task(messages, body.metadata, body.max_completion_tokens or body.max_tokens):
         writer = CompletionWriter(id=f"chatcmpl-{task}", created=int(service.now().timestamp()), body=body)
-        return _respond_at_once(writer, answer_task(task, messages))
-    conversation = read_conversation(messages)
+        return _respond_at_once(writer, completions.answer_task(task, messages))
+    conversation = completions.read_conversation(messages)
     if conversation is None:
         raise CompletionError("there is no message of a user", param="messages", code="missing_question")
     # Other content is refused in the question alone: that of earlier messages was refused then.
