@@ -19,23 +19,13 @@ from threading import Thread
 from time import monotonic
 from typing import Any, Protocol, runtime_checkable
 
+from openassay import protocols
 from openassay.errors import ConfigurationError, UsageError
 from openassay.models.evidence import Document
 from openassay.models.plan import TYPES_BY_DEPTH, Depth
 from openassay.models.spend import CostEstimate
 from openassay.models.thread import ResearchOptions
 from openassay.models.user import SCHEME
-from openassay.protocols import (
-    Cache,
-    DocumentFolder,
-    DocumentReader,
-    DocumentStore,
-    Embedder,
-    PassageIndex,
-    RemoteSource,
-    Source,
-    SourceSelection,
-)
 from openassay.search.http import ProviderClient
 from openassay.search.mcp import McpConnectionPool, make_source
 from openassay.settings import Settings
@@ -55,14 +45,14 @@ MAX_SUBQUESTIONS = {Depth.QUICK: 3, Depth.STANDARD: 5, Depth.COMPREHENSIVE: 7}
 class SourceContext:
     """What a source may be built from; it takes what it needs."""
 
-    store: DocumentStore
-    embedder: Embedder
-    reader: DocumentReader
-    open_index: Callable[[Path], PassageIndex]
+    store: protocols.DocumentStore
+    embedder: protocols.Embedder
+    reader: protocols.DocumentReader
+    open_index: Callable[[Path], protocols.PassageIndex]
     settings: Settings
-    cache: Cache
+    cache: protocols.Cache
     http: ProviderClient  # one for all runs of a process, which share a provider's rate
-    folders: Sequence[DocumentFolder] = ()
+    folders: Sequence[protocols.DocumentFolder] = ()
     # Connections to MCP servers; shared like `http`, and closed by the one that shares them.
     links: McpConnectionPool = field(default_factory=McpConnectionPool)
 
@@ -78,13 +68,13 @@ def source_names(settings: Settings | None = None) -> list[str]:
     return sorted(installed | set(settings.search.mcp if settings else ()))
 
 
-def build_source(name: str, context: SourceContext) -> Source:
+def build_source(name: str, context: SourceContext) -> protocols.Source:
     """Build the source registered under a name; a misspelt one is an error, never another source."""
     if server := context.settings.search.mcp.get(name):
         return make_source(name, server, context)
     for point in entry_points(group=GROUP):
         if point.name == name:
-            source: Source = point.load().build(context)
+            source: protocols.Source = point.load().build(context)
             return source
     raise _unknown_source_error(name, context.settings)
 
@@ -128,20 +118,20 @@ def parse_host_or_source(text: str, settings: Settings) -> str:
 
 
 def add_search_costs(
-    estimate: CostEstimate, sources: Sequence[Source], depth: Depth, settings: Settings
+    estimate: CostEstimate, sources: Sequence[protocols.Source], depth: Depth, settings: Settings
 ) -> CostEstimate:
     """Add what searching will cost at most to the estimate of what a model costs.
 
     Every query of a sub-question goes to each web source; providers of papers, news and code get one of them."""
     searches, usd = 0, 0.0
     for source in sources:
-        if isinstance(source, RemoteSource) and source.terms.usd:
+        if isinstance(source, protocols.RemoteSource) and source.terms.usd:
             queries = MAX_SUBQUESTIONS[depth] * (settings.max_search_iterations if "web" in source.types else 1)
             searches, usd = searches + queries, usd + queries * source.terms.usd
     return estimate.model_copy(update={"searches": searches, "search_usd": round(usd, 4)})
 
 
-def choose_sources(options: ResearchOptions, context: SourceContext) -> SourceSelection:
+def choose_sources(options: ResearchOptions, context: SourceContext) -> protocols.SourceSelection:
     """Choose the sources of a run, and the notices about them; blocks while it checks which can be reached."""
     if options.sources:
         return [_get_source(name, options, context) for name in options.sources], {}
@@ -150,7 +140,7 @@ def choose_sources(options: ResearchOptions, context: SourceContext) -> SourceSe
         if options.docs and "documents" not in names:  # documents that were given are asked beside the others
             names = ["documents", *names]
         chosen = [_get_source(name, options, context) for name in dict.fromkeys(names)]
-        remote = [source.name for source in chosen if isinstance(source, RemoteSource)]
+        remote = [source.name for source in chosen if isinstance(source, protocols.RemoteSource)]
         if (options.docs or options.private) and remote and not options.web:
             raise UsageError(
                 f"{', '.join(remote)} would receive queries about your documents",
@@ -173,11 +163,11 @@ def choose_sources(options: ResearchOptions, context: SourceContext) -> SourceSe
     return [_get_source("demo", options, context)], notices
 
 
-def _get_source(name: str, options: ResearchOptions, context: SourceContext) -> Source:
+def _get_source(name: str, options: ResearchOptions, context: SourceContext) -> protocols.Source:
     if name == "documents" and not options.docs:
         raise ConfigurationError("the documents source needs a folder", help="Name one with --docs PATH.")
     source = build_source(name, context)
-    remote = source if isinstance(source, RemoteSource) else None
+    remote = source if isinstance(source, protocols.RemoteSource) else None
     if remote and context.settings.offline:
         raise ConfigurationError(
             f"{name} cannot be asked: {OFFLINE}", help="Unset offline (OPENASSAY_OFFLINE), or use --docs."
@@ -193,13 +183,13 @@ def _get_source(name: str, options: ResearchOptions, context: SourceContext) -> 
     return source
 
 
-def _select_web_sources(depth: Depth, context: SourceContext) -> tuple[list[Source], dict[str, str], str]:
+def _select_web_sources(depth: Depth, context: SourceContext) -> tuple[list[protocols.Source], dict[str, str], str]:
     """Select the providers for a depth that can be reached; the text says why there are none."""
     if context.settings.offline:
         return [], {}, OFFLINE
     wanted = {*TYPES_BY_DEPTH[depth], "code"}
     built = [build_source(name, context) for name in source_names(context.settings)]
-    remote = [source for source in built if isinstance(source, RemoteSource)]
+    remote = [source for source in built if isinstance(source, protocols.RemoteSource)]
     candidates = drop_stand_ins([source for source in remote if source.is_available() and wanted & set(source.types)])
     if not candidates:
         return [], {}, NO_PROVIDER
@@ -223,10 +213,10 @@ def _select_web_sources(depth: Depth, context: SourceContext) -> tuple[list[Sour
     notices = {"reach": f"Not asked, since they could not be reached: {', '.join(lost)}."} if lost else {}
     if not any("web" in source.types for source in found):
         notices["web"] = "The web itself was not searched, only papers, news or code."
-    return [source for source in found if isinstance(source, Source)], notices, ""
+    return [source for source in found if isinstance(source, protocols.Source)], notices, ""
 
 
-def drop_stand_ins(sources: Sequence[RemoteSource]) -> list[RemoteSource]:
+def drop_stand_ins(sources: Sequence[protocols.RemoteSource]) -> list[protocols.RemoteSource]:
     """Drop sources that only stand in for others where others of their type, those of one site aside, are there."""
     # A plugin need not have the traits of ApiSource.
     stand_ins = [source for source in sources if getattr(source, "stands_in", False)]
@@ -267,7 +257,7 @@ def anonymise(document: Document) -> Document:
 class RunDocumentStore:
     """A `protocols.DocumentStore` for one run, which sees its own person's names of documents."""
 
-    def __init__(self, documents: DocumentStore, sources: Sequence[Source]) -> None:
+    def __init__(self, documents: protocols.DocumentStore, sources: Sequence[protocols.Source]) -> None:
         self._documents = documents
         self._owners = [source for source in sources if isinstance(source, DocumentOwner)]
         self._names: dict[str, dict[str, Any]] = {}

@@ -13,14 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from openassay.errors import (
-    BudgetError,
-    ContextOverflowError,
-    ModelError,
-    ReasoningError,
-    RefusalError,
-    failure_details,
-)
+from openassay import errors
 from openassay.models.spend import ModelPrompt, ModelReply, ModelRole, Purpose
 from openassay.protocols import Emit, LanguageModel, OnText, Stream
 from openassay.reasoning.llm.forms import NotJSONError, OutputForm, parse_form
@@ -133,10 +126,10 @@ class StepRunner:
         result, by, is_repaired = None, "embedded", False
         try:
             result, by, is_repaired = await self._answer(job, stream)
-        except (ModelError, BudgetError, ReasoningError) as error:
+        except (errors.ModelError, errors.BudgetError, errors.ReasoningError) as error:
             problem = f"The model gave no usable {job.step.output} ({error.message})"
             text = f"{problem}, so the embedded reasoner made it"
-            await self.send_notice(job.step, text, reason=error.message, **failure_details(error))
+            await self.send_notice(job.step, text, reason=error.message, **errors.failure_details(error))
         seconds = round(time.perf_counter() - started, 2)
         data = {"step": job.step.name, "task": job.task, "by": by, "repaired": is_repaired, "seconds": seconds}
         await self._emit("think", job.step.stage, data)
@@ -158,19 +151,19 @@ class StepRunner:
         for attempt in range(MAX_HALVINGS + MAX_SHORTENINGS):
             try:
                 return await self._ask_model(job, stream)
-            except ContextOverflowError as error:
+            except errors.ContextOverflowError as error:
                 if attempt < MAX_HALVINGS and len(job.sources) > 1:
                     fewer = tuple(job.sources[: (len(job.sources) + 1) // 2])
                     change = f"fewer sources: {len(fewer)} of {len(job.sources)}"
                     job = replace(job, sources=fewer)
                 elif job.shorten is None or not job.sources:
                     problem = "the prompt is too long for the model, and nothing can be left out of it"
-                    raise ContextOverflowError(problem) from error
+                    raise errors.ContextOverflowError(problem) from error
                 else:
                     change = "shorter sources"
                     job = replace(job, sources=tuple(map(job.shorten, job.sources)))
                 text = f"The prompt was too long for the model, so it was given {change}"
-                await self.send_notice(job.step, text, **failure_details(error))
+                await self.send_notice(job.step, text, **errors.failure_details(error))
         return await self._ask_model(job, stream)
 
     async def _ask_model(self, job: Job[A, S, R], stream: Stream | None) -> tuple[R, str, bool]:
@@ -190,7 +183,7 @@ class StepRunner:
         reply = await self._models.ask(prompt, stream)
         try:
             return _parse_reply(job, reply), reply.model, False
-        except ReasoningError as error:
+        except errors.ReasoningError as error:
             problem = "it was cut off, so be briefer" if reply.finish == "length" else error.message
             avoid = (reply.method,) if isinstance(error, NotJSONError) and reply.finish != "length" else ()
         values = {"problem": escape_tags(problem[:MAX_EXCERPT]), "answer": escape_tags(reply.text[:MAX_EXCERPT])}
@@ -202,11 +195,11 @@ class StepRunner:
 
 def _parse_reply(job: Job[A, S, R], reply: ModelReply) -> R:
     if reply.finish == "refusal":
-        raise RefusalError("the model declined to answer")
+        raise errors.RefusalError("the model declined to answer")
     try:
         return job.convert(parse_form(reply.text, job.form, is_cut=reply.finish == "length"), job.sources)
     except ValidationError as error:  # of our own records, which are stricter than a form
-        raise ReasoningError(f"{error.error_count()} values are out of their bounds") from error
+        raise errors.ReasoningError(f"{error.error_count()} values are out of their bounds") from error
 
 
 # Sends the words of a draft to the people who watch, while its JSON is still arriving.
