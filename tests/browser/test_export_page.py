@@ -53,6 +53,7 @@ def test_a_citation_leads_to_its_reference_and_back(context: BrowserContext, tmp
     assert asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_on_paper_every_passage_is_open(context: BrowserContext, tmp_path: Path) -> None:
     report = whole("Tides are high.")

@@ -70,6 +70,7 @@ def test_a_statement_opens_the_passage_behind_it(context: BrowserContext) -> Non
     expect(passage).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_it_can_be_opened_from_the_keyboard(context: BrowserContext) -> None:
     page, _ = shown(context, made().html)
     page.keyboard.press("Tab")

@@ -33,6 +33,7 @@ async def told(store: SqlArtifacts, name: str = "report") -> list[tuple[int, str
     return [(one.version, one.author, one.content) for one in await store.versions("t", name)]
 
 
+@pytest.mark.slow
 async def test_versions_follow_each_other(store: SqlArtifacts) -> None:
     assert (await store.keep("t", by("ann"), MADE, seen=0)) is not None
     await store.keep("t", by("ann", "again"), MADE, seen=2)

@@ -350,6 +350,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_four_processes_count_exactly(tmp_path: Path) -> None:
     workers = [
         await asyncio.create_subprocess_exec(

@@ -168,6 +168,7 @@ def test_rows_without_seals_are_refused(any_database: Database, way: str) -> Non
 # Another key ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_everything_is_the_same_under_another_key(any_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BATCH", 2)
     rows = Rows(any_database)

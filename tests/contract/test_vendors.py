@@ -240,6 +240,7 @@ async def test_an_answer_with_its_usage_and_its_pieces(vendor: str, server: Play
     assert reply.seconds > 0
 
 
+@pytest.mark.slow
 async def test_what_each_method_sends(vendor: str, server: Played) -> None:
     for method in METHODS:
         server.play(*SPEAK[vendor](PARTS, method))

@@ -37,6 +37,7 @@ async def completed(world: World, messages: list[dict[str, Any]], **more: Any) -
         return message
 
 
+@pytest.mark.slow
 async def test_a_system_with_tools_of_its_own_is_led_to_an_answer() -> None:
     async with slow_world(pace=0) as world:
         messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]

@@ -57,6 +57,7 @@ def never_satisfied(rounds: list[int]) -> Callable[..., Any]:
 # F-08
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-08")
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
 async def test_drafts_end_at_max_iterations(lab: Make, limit: int) -> None:

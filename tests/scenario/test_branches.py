@@ -113,6 +113,7 @@ async def test_the_state_of_a_moment_is_that_of_the_moment(here: Lab) -> None:
     assert (await here.engine.history.state(thread, first.checkpoint))["original_query"] == QUESTION
 
 
+@pytest.mark.slow
 async def test_a_checkpoint_that_is_not_there_is_said_to_be_so(here: Lab) -> None:
     thread = (await here.report(QUESTION)).provenance.thread
     other = (await here.report("How do visitors reach Lake Marrow?")).provenance.thread
@@ -148,6 +149,7 @@ async def test_a_fork_at_each_checkpoint_ends_as_its_parent_did(here: Lab, rows:
     )
 
 
+@pytest.mark.slow
 async def test_style_and_length_are_changed_before_anything_is_written(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
@@ -181,6 +183,7 @@ async def test_another_deliverable_leaves_both_branches_readable(here: Lab) -> N
     assert (await here.engine.history.report(thread)).model_dump() == report.model_dump()
 
 
+@pytest.mark.slow
 async def test_an_edited_plan_is_carried_out(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
@@ -220,6 +223,7 @@ async def test_a_source_is_done_without(here: Lab) -> None:
     assert SURVEY.hash not in {card.document for card in again.sources}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11")
 async def test_another_question_keeps_the_conversation_before_it(here: Lab) -> None:
     report = await here.report(QUESTION)
@@ -233,6 +237,7 @@ async def test_another_question_keeps_the_conversation_before_it(here: Lab) -> N
     assert said == [QUESTION, "Does it freeze over in winter?"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-11")
 async def test_a_branch_is_a_thread_like_any_other(here: Lab, rows: Rows) -> None:
     """Asked on, vetoed and forked again; parents know nothing of it."""
@@ -252,6 +257,7 @@ async def test_a_branch_is_a_thread_like_any_other(here: Lab, rows: Rows) -> Non
     assert kept(rows, thread) == before
 
 
+@pytest.mark.slow
 async def test_a_branch_that_begins_too_late_goes_back_to_its_parent(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
@@ -276,6 +282,7 @@ async def test_a_finished_copy_can_be_vetoed(here: Lab) -> None:
     assert SURVEY.hash not in {card.document for card in outcome.report.sources}
 
 
+@pytest.mark.slow
 async def test_what_was_vetoed_stays_out_of_a_branch(here: Lab) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
@@ -289,6 +296,7 @@ async def test_what_was_vetoed_stays_out_of_a_branch(here: Lab) -> None:
     assert shorter.moment.endswith("after plan")  # what the source had found goes, so it is searched again
 
 
+@pytest.mark.slow
 async def test_a_question_at_the_fork_is_asked_again_and_on_the_branch_alone(lab: Make, rows: Rows) -> None:
     here = lab(rows=rows, settings={"hitl_after_planning": True})
     here.holds(*LAKE)
@@ -310,6 +318,7 @@ async def test_a_question_at_the_fork_is_asked_again_and_on_the_branch_alone(lab
     assert once_more.run.status is RunStatus.WAITING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "mode", "note"),
     [(QUESTION, Mode.PLAN, "planning questions that were open were left to defaults"), ("tell me more", None, "")],
@@ -326,6 +335,7 @@ async def test_a_branch_on_which_nobody_is_asked_takes_the_defaults(
     assert (await here.threads.runs(asked.run.thread))[-1].status is RunStatus.WAITING
 
 
+@pytest.mark.slow
 async def test_branches_run_at_the_same_time(here: Lab, rows: Rows) -> None:
     report = await here.report(QUESTION)
     thread = report.provenance.thread
@@ -423,6 +433,7 @@ async def test_a_thread_is_forked_while_it_is_at_work(lab: Make, rows: Rows) -> 
 # Differences ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-07")
 async def test_a_fork_is_told_apart_from_its_parent_by_claims(here: Lab) -> None:
     report = await here.report(QUESTION)

@@ -120,6 +120,7 @@ def first_then(first: Callable[..., Critique], then: Callable[..., Critique]) ->
     return lambda real, request: next(judges, then)(real, request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recommendation", ["revise", "reject"])
 async def test_a_report_sent_back_comes_back_whatever_the_review_says_of_it(lab: Make, recommendation: str) -> None:
     critique = first_then(criticised("minor", 9.0, "approve"), criticised("major", 5.0, recommendation))
@@ -635,6 +636,7 @@ async def test_what_was_asked_under_other_settings_is_still_answered(lab: Make) 
     assert (await here.state(outcome))["approvals"]["plan"]["decision"] == "reject"
 
 
+@pytest.mark.slow
 async def test_a_run_that_cannot_go_on_does_not_hold_up_the_timers_of_others(lab: Make) -> None:
     here, first = await asked(lab, {**PLAN, "breakpoints": {"plan_auto_approve": True}})
     second = await here.ask(QUESTION, interactive=True)

@@ -42,6 +42,7 @@ def claim_of(report: Report, words: str) -> ReportClaim:
     return next(claim for claim in report.claims if words in claim.text)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-09", "X-02", "X-03")
 async def test_every_claim_has_a_passage_that_bears_it_out_or_says_what_is_wrong_with_it(lab: Make) -> None:
     wrong = {
@@ -85,6 +86,7 @@ async def test_a_claim_bound_to_the_wrong_passage_is_found_in_the_right_one_in_t
     assert asked[:3] == ["extract_claims", "judge", "write"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-09")
 async def test_all_that_verification_found_is_in_the_report(lab: Make) -> None:
     wrong = "Lake Marrow covered 999 square kilometres in 2019."

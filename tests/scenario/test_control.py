@@ -309,6 +309,7 @@ async def test_a_run_that_somebody_works_on_is_not_taken_up(process: Callable[[]
 # Following
 
 
+@pytest.mark.slow
 async def test_a_run_of_another_process_is_followed_to_its_end(process: Callable[[], Any], lake: Lake) -> None:
     mine, other = await process(), await process()
     run = await begun(mine, lake)
@@ -448,6 +449,7 @@ async def test_threads_nobody_touches_are_forgotten_in_their_time(
     assert old.run.thread in caplog.text
 
 
+@pytest.mark.slow
 async def test_of_a_finished_run_the_newest_checkpoints_stay(tmp_path: Path) -> None:
     settings = load(data_dir=tmp_path / "data", persistence={"keep_checkpoints": 3})
     async with open_engine(settings) as engine:

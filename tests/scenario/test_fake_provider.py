@@ -159,6 +159,7 @@ async def test_the_vendors_own_clients_understand_it(name: str, method: str, str
     assert provider.billable_tokens().total == call.prompt_tokens + call.completion_tokens
 
 
+@pytest.mark.slow
 async def test_errors_are_the_vendors_own() -> None:
     import anthropic
     import openai

@@ -41,6 +41,7 @@ def report(typed: Typed) -> dict[str, str]:
     return {"thread": provenance["thread"], "run": provenance["run"]}
 
 
+@pytest.mark.slow
 def test_a_thread_goes_by_the_start_of_its_id_or_as_the_last(typed: Typed, report: dict[str, str]) -> None:
     thread, run = report["thread"], report["run"]
     for name in (thread, thread[:5], "last"):

@@ -179,6 +179,7 @@ async def test_a_page_of_a_preferred_host_is_read_before_its_equals_but_not_from
     assert documents[0].url in read
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), max_size=30))
 def test_who_is_preferred_passes_a_few_and_nobody_else_changes_places(liked: list[bool]) -> None:
     hits = [

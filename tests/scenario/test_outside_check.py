@@ -30,6 +30,7 @@ def test_both_checkers_see_a_report_that_was_tampered_with(shared: Path, library
     assert any(kind == "span" for kind, _ in checker.check(plain, library.texts.__getitem__)[2])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_a_snapshot_that_was_altered_is_noticed(library: LibraryRun) -> None:
     texts = {name: f"{text} " for name, text in library.texts.items()}

@@ -41,6 +41,7 @@ async def test_more_than_2000_characters_are_refused_before_anything_happens(lab
     assert here.reasoner.calls == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-02")
 async def test_2000_characters_are_taken_and_blanks_around_them_not_counted(lab: Make) -> None:
     here = lab()

@@ -104,6 +104,7 @@ def test_everything_the_settings_name_is_looked_at(
     assert not needs_redis(load(fleet={"signals": "process"}))
 
 
+@pytest.mark.slow
 def test_a_server_that_is_named_is_looked_at_as_a_whole(postgres_address: str, tmp_path: Path) -> None:
     with PostgresDatabase(postgres_address) as database:
         given = load(
@@ -133,6 +134,7 @@ def test_clocks_that_differ_are_told(postgres_address: str, tmp_path: Path, monk
     assert clock.is_soft
 
 
+@pytest.mark.slow
 def test_nothing_that_is_gone_is_taken_for_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traces, "PROBE_SECONDS", 0.2)
     with socket.socket() as taken:  # bound, and nobody listens

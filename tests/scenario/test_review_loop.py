@@ -94,6 +94,7 @@ async def test_as_many_drafts_as_allowed_and_no_more(lab: Make, limit: int) -> N
     assert [request.revisions for request in requests] == list(range(limit - 1, -1, -1))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-07", "F-08")
 async def test_the_writer_is_told_what_to_mend_and_an_approved_draft_ends_it(lab: Make) -> None:
     here, outcome = await revised(lab, 6.0, 8.5)
@@ -142,6 +143,7 @@ async def test_a_version_with_a_critical_fault_is_not_the_best_whatever_its_scor
     assert published(outcome) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-07")
 async def test_a_poor_draft_is_revised_while_rounds_remain_and_then_rejected(lab: Make) -> None:
     here, outcome = await revised(lab, 2.0)
@@ -207,6 +209,7 @@ async def test_a_writer_who_goes_round_in_circles_is_stopped(lab: Make) -> None:
 # What the score means, from question to report
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-07", "F-13", "S-10")
 async def test_confidence_follows_what_the_evidence_is_worth(lab: Make) -> None:
     levels = {}

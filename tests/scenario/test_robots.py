@@ -191,6 +191,7 @@ async def test_an_address_that_may_not_be_fetched(web: FakeWeb, robots: Robots) 
     assert web.dialled == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-15")
 async def test_however_many_sites_were_found_few_are_asked_at_once(web: FakeWeb, robots: Robots) -> None:
     under_way, most = 0, 0

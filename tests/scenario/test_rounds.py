@@ -145,6 +145,7 @@ async def test_findings_and_sources_of_all_rounds_are_kept_under_their_names(lab
 # How sure
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-07", "S-06")
 async def test_copies_of_one_page_make_a_report_no_surer(lab: Make) -> None:
     def copy(n: int) -> Any:

@@ -60,6 +60,7 @@ async def test_the_notice_is_an_event_of_the_run(tmp_path: Path) -> None:
     assert "demo data" in notices[0]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07", "X-10")
 def test_with_documents_auto_is_the_documents_alone(researched: Research, docs: Path) -> None:
     report = researched("How large is Lake Marrow, and what's happening with Apple?", docs=[docs])
@@ -232,6 +233,7 @@ async def test_a_run_about_an_unknown_company_has_confidence_0(lab: Make) -> Non
     assert (await here.state(outcome))["confidence"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-08")
 @pytest.mark.parametrize("question", ["How large is Microsoft's market value?", "Tell me about Microsoft and Zorblax"])
 async def test_completeness_says_nothing_about_a_fact_or_about_others(

@@ -300,6 +300,7 @@ async def test_of_sentences_judged_together_each_stands_or_falls_alone(lab: Make
     assert report.coverage.total - report.coverage.checked == 2
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-09")
 async def test_an_opinion_lowers_credibility_and_never_raises_it(lab: Make) -> None:
     async def claims(real: Any, *args: Any) -> ClaimExtraction:
@@ -358,6 +359,7 @@ async def test_a_conflict_only_a_judge_can_see_is_shown_with_both_sides(lab: Mak
     assert {disputed.id, *disputed.disputed_by} <= {name for sentence in section.sentences for name in sentence.claims}
 
 
+@pytest.mark.slow
 async def test_judgements_that_are_not_one_a_statement_fail_the_run(lab: Make) -> None:
     here = lab(judge=lambda real, statements: JudgementBatch(judgements=()))
     here.holds(*LAKE)

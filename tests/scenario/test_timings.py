@@ -10,6 +10,7 @@ from openassay.cli.app import app
 from openassay.errors import NotFoundError
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-13")
 def test_a_person_sees_where_the_time_of_a_run_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path))

@@ -307,6 +307,7 @@ async def test_as_many_are_told_as_the_sampler_says(
     assert collector.bodies == []
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_with_the_spans_is_no_trouble_for_the_run(
     collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -188,6 +188,7 @@ async def test_a_fact_that_is_bound_to_nothing_is_not_published(lab: Make, text:
 # verdicts and coverage
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-02")
 async def test_verdicts_are_typed_and_coverage_counts_what_was_dropped(lab: Make) -> None:
     plain = lab()
@@ -223,6 +224,7 @@ async def test_coverage_counts_a_retold_sentence_that_failed(lab: Make) -> None:
     assert report.coverage.checked == report.coverage.total - 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-02")
 async def test_coverage_stays_sane_when_most_of_a_draft_is_unsupported(lab: Make) -> None:
     wrong = [f"Lake Marrow covered {number} square kilometres in 2019." for number in range(900, 930)]

@@ -77,6 +77,7 @@ async def test_only_what_rested_on_a_source_is_derived_again(lab: Make) -> None:
     assert all(span.document != SURVEY.hash for claim in after.claims for span in claim.spans)
 
 
+@pytest.mark.slow
 async def test_a_statement_with_another_source_stays_with_a_weaker_mark(lab: Make) -> None:
     here = lab()
     here.holds(SURVEY, GAZETTE)
@@ -113,6 +114,7 @@ async def test_what_would_change_is_told_and_changes_nothing(lab: Make) -> None:
     assert [one.title for one in found.sources] == [SURVEY.title]
 
 
+@pytest.mark.slow
 async def test_the_next_question_does_without_it_too(lab: Make) -> None:
     here = lab()
     here.holds(*LAKE)
@@ -139,6 +141,7 @@ async def test_without_any_source_nothing_is_asserted(lab: Make) -> None:
     assert facts(after) == {}
 
 
+@pytest.mark.slow
 async def test_two_vetoes_add_up_and_the_conversation_holds_the_last_answer_only(lab: Make) -> None:
     here = lab()
     here.holds(*LAKE)
@@ -165,6 +168,7 @@ async def test_a_source_the_report_has_not_is_refused(lab: Make, name: str) -> N
         await here.engine.vetoes.begin(before.provenance.thread, [name])
 
 
+@pytest.mark.slow
 async def test_a_thread_without_a_report_has_nothing_to_veto(lab: Make) -> None:
     here = lab()
     here.holds(*LAKE)

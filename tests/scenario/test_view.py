@@ -116,6 +116,7 @@ async def test_the_mode_of_the_thread_is_shown_where_the_question_came_without_o
         assert found.user_inputs.mode_override == shown
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-06")
 async def test_results_are_there_before_the_harvest_and_evidence_after_it(lab: Make) -> None:
     here = on_the_web(
@@ -239,6 +240,7 @@ async def test_a_draft_keeps_what_there_is_room_for_and_the_rest_is_counted() ->
     assert (told["claims"], told["citations"]) == (["C1", "C9"], ["S1", "S2", "S3", "S4"])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 async def test_the_claims_of_a_moment_come_with_their_passages_those_of_the_draft_first(lab: Make) -> None:
     here = lab()

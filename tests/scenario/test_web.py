@@ -43,6 +43,7 @@ def of(events: list[Event], kind: str, stage: str) -> list[Event]:
     return [event for event in events if (event.kind, event.stage) == (kind, stage)]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-05", "S-05")
 async def test_pages_that_were_found_are_read_once_and_cited(lab: Make) -> None:
     one = FakeRemote("tavily", [hit(SURVEY), hit(GAZETTE)])
@@ -128,6 +129,7 @@ async def test_when_the_only_provider_fails_nothing_takes_its_place(lab: Make) -
     assert any("tavily did not answer" in str(event.data["message"]) for event in errors)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-07")
 async def test_a_copy_on_another_site_is_read_but_not_used_twice(lab: Make) -> None:
     """The mirror has the survey with a menu around it."""
@@ -410,6 +412,7 @@ def test_a_page_is_fetched_for_one_sub_question_and_not_again_in_a_later_round()
     assert to_harvests(state) == "select"  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S-05")
 async def test_what_was_read_in_one_round_is_not_read_again_but_still_bears_witness(lab: Make) -> None:
     """The first round leaves a gap; the second finds the same pages and one more."""

@@ -320,6 +320,7 @@ def spoiling(**parts: Any) -> Callable[..., Any]:
     return write
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01", "S-10")
 async def test_no_place_of_a_report_takes_a_fact_without_a_source(lab: Make) -> None:
     spoilt = spoiling(
@@ -366,6 +367,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-03", "X-02", "W-09")
 async def test_a_judge_who_believes_everything_verifies_no_wrong_claim(lab: Make) -> None:
     async def claims(real: Any, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction:

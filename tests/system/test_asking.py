@@ -92,6 +92,7 @@ def test_plan_mode_without_a_terminal_exits_3_and_prints_the_question(openassay:
         assert terminal.ends() == 0
 
 
+@pytest.mark.slow
 def test_yes_takes_the_defaults_even_in_plan_mode(openassay: Command) -> None:
     done = openassay(*PLANNED, "--yes", "--json")
     assert done.code == 0, done.err
@@ -163,6 +164,7 @@ def test_a_prompt_is_left_when_time_is_up(openassay: Command, goes_on: bool, cod
     assert ("16.3 metres" in terminal.screen) == goes_on
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09")
 def test_a_rejected_plan_ends_the_run_and_its_reason_is_kept(openassay: Command) -> None:
     (openassay.folder / "config.yaml").write_text("hitl_after_planning: true\n", encoding="utf-8")

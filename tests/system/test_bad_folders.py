@@ -12,6 +12,7 @@ from tests.system.conftest import write_docs
 QUESTION = "How high are the tides in the Bay of Fundy?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "words"),
     [

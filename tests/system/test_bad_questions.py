@@ -49,6 +49,7 @@ def test_a_missing_question_is_a_usage_error(office: Command) -> None:
     assert "QUESTION" in missing.err
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-10")
 def test_one_word_is_taken_for_the_best_guess_and_says_so(office: Command) -> None:
     asked = office("ask", "banana", "--json")

@@ -60,6 +60,7 @@ def test_a_wrong_option_names_itself(openassay: Command, option: str, value: str
     assert not openassay.data.exists()
 
 
+@pytest.mark.slow
 def test_an_unknown_source_is_named_with_those_there_are(openassay: Command) -> None:
     openassay(*ASK_APPLE, "--source", "nosuch").refused(2, "nosuch", "documents", "demo")
     openassay(*ASK_APPLE, "--source", "documents").refused(2, "--docs")
@@ -108,6 +109,7 @@ def test_an_index_of_garbage_is_one_line_that_says_what_to_do(damaged: Command) 
     assert damaged("ask", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json").code == 0
 
 
+@pytest.mark.slow
 def test_vectors_of_garbage_are_put_aside_with_a_notice(damaged: Command) -> None:
     (damaged.data / "vectors.sqlite3").write_bytes(os.urandom(5000))
     asked = damaged("ask", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json")

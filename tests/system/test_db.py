@@ -21,6 +21,7 @@ def on(openassay: Command, address: str) -> Shared:
     return lambda *words: openassay(*words, env={"OPENASSAY_PERSISTENCE__BACKEND": "postgres", "DATABASE_URL": address})
 
 
+@pytest.mark.slow
 def test_the_database_of_one_machine(openassay: Command) -> None:
     openassay("admin", "db", "status").refused(2, "no database", "first question")
     assert "up to date" in openassay("admin", "db", "migrate").err

@@ -53,6 +53,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_what_there_is_is_measured_and_the_rest_is_named(openassay: Command, data: Path) -> None:
     ran = measure(openassay, "extraction", "urls", "wice", "--data", data, "--quick")
     assert ran.code == 0, ran.err
@@ -61,6 +62,7 @@ def test_what_there_is_is_measured_and_the_rest_is_named(openassay: Command, dat
     assert "≥ .975" in ran.out
 
 
+@pytest.mark.slow
 def test_a_figure_below_its_floor_ends_with_1(openassay: Command, data: Path) -> None:
     file = data / "urls" / "urltestdata.json"
     file.write_text(file.read_text(encoding="utf-8").replace('"/x"', '"/y"'), encoding="utf-8")
@@ -113,6 +115,7 @@ def test_wrong_wishes_are_refused_in_a_line(openassay: Command, data: Path) -> N
     assert "urls: the data at" in broken.err
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_measured(openassay: Command, data: Path) -> None:
     """While a measure reads from a pipe that nobody fills, the one before it is kept."""
     slow = data / "extraction" / "ground-truth.json"

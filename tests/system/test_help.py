@@ -74,6 +74,7 @@ def test_every_json_option_says_what_is_printed() -> None:
     assert [name for name, text in printed.items() if not re.fullmatch(r"Print .+ as JSON\.", text)] == []
 
 
+@pytest.mark.slow
 def test_commands_are_imported_when_they_are_called() -> None:
     """Help of a group, and completion, do without the engine."""
     modules = [f"openassay.cli.{path.partition(':')[0]}" for path, _ in COMMANDS.values()]

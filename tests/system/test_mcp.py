@@ -99,6 +99,7 @@ def test_options_that_do_nothing_are_refused(openassay: Command) -> None:
     openassay("mcp", "--port", "1").refused(2, "--http")
 
 
+@pytest.mark.slow
 async def test_over_http_it_says_where_it_is(openassay: Command) -> None:
     with openassay.started("mcp", "--http", "--port", "0") as process:
         assert process.stderr

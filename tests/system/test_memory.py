@@ -35,6 +35,7 @@ def test_what_is_told_once_is_shown_edited_and_forgotten(openassay: Command) -> 
     assert openassay("memory", "--json").json["preferences"]["style"] is None
 
 
+@pytest.mark.slow
 def test_another_user_sees_nothing_of_it(openassay: Command) -> None:
     openassay("memory", "remember", "We report in euros")
     other = {"OPENASSAY_USER": "bob"}

@@ -47,6 +47,7 @@ def test_the_demo_holds(openassay: Command, shared: Path) -> None:
     assert {"disagreements", "not_found"} <= {section["role"] for section in report["sections"]}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X-01")
 def test_short_answers_hold(office: Command, shared: Path, apple: Ran, tides: Ran) -> None:
     checked(shared, office, apple)

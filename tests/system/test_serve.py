@@ -35,6 +35,7 @@ async def test_readers_who_are_cut_off_are_told_the_same_through_a_restart(tmp_p
     assert all(reader.told > 90 for reader in tally.again.values())
 
 
+@pytest.mark.slow
 def test_it_has_its_port_alone_and_a_signal_stops_it_in_good_order(openassay: Command) -> None:
     with serving(openassay) as (process, address):
         port = address.rpartition(":")[2]

@@ -305,6 +305,7 @@ async def test_the_proxy_of_the_browser_dials_no_private_address(stage: Stage, v
     assert stage.canary.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-08")
 @pytest.mark.parametrize("method", ["GET", "CONNECT"])
 async def test_the_proxy_survives_a_site_that_breaks_off(stage: Stage, method: str) -> None:

@@ -92,6 +92,7 @@ def test_what_is_no_bundle_is_told_in_a_line(mine: Command) -> None:
     mine("verify", "page.openassay", "--key", "1234").refused(2, "1234", "fingerprint")
 
 
+@pytest.mark.slow
 def test_the_signer_is_held_to(mine: Command, sent: Path) -> None:
     who = mine("verify", sent, "--json").json["manifest"]["fingerprint"]
     assert mine("verify", sent, "--key", who).code == 0
@@ -164,6 +165,7 @@ def test_a_run_that_is_going_is_not_bundled_in_halves(openassay: Command) -> Non
         assert (openassay.folder / "y.openassay").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_it_is_opened_to_be_looked_at_until_it_is_ended(mine: Command, sent: Path) -> None:
     with mine.started("verify", "--open", sent, "--no-browser") as process:
         assert process.stdout is not None

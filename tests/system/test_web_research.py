@@ -175,6 +175,7 @@ async def test_one_page_is_read_as_research_would(world: Callable[[], Any]) -> N
         junk.refused(1, "not an address")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("C-07")
 async def test_sources_are_listed_with_what_they_need(world: Callable[[], Any]) -> None:
     async with world() as there:

@@ -109,6 +109,7 @@ def ended(process: "subprocess.Popen[bytes]", code: int = 0) -> str:
     return err.decode()
 
 
+@pytest.mark.slow
 def test_settings_without_a_shared_database_are_refused(openassay: Command) -> None:
     openassay("worker").refused(2, "persistence.backend is sqlite", "DATABASE_URL")
 

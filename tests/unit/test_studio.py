@@ -28,6 +28,7 @@ def named() -> Any:
     return getattr(module, variable)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-15", "C-01")
 async def test_the_graph_is_the_one_that_runs_are_made_of_and_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

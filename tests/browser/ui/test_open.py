@@ -81,6 +81,7 @@ def test_nothing_offers_to_ask_or_to_change(page: Page) -> None:
     expect(page.locator("main textarea")).to_have_count(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path"),
     [("POST", "/api/threads/start"), ("DELETE", ""), ("PATCH", ""), ("POST", "/fork"), ("POST", "/resume"),

@@ -119,6 +119,7 @@ def routes(listed: Iterable[Any]) -> Iterator[tuple[str, str]]:
             yield from ((method, route.path) for method in route.methods - {"HEAD"})
 
 
+@pytest.mark.slow
 async def test_every_route_has_a_row(serve: Open) -> None:
     server = await serve()
     assert set(routes(create_app(server.service).routes)) == set(TABLE)
@@ -336,6 +337,7 @@ async def test_the_headers_of_a_stream_can_be_asked_for(serve: Open, http: Http)
 # -- a server that asks nobody -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_the_first_user_closes_an_open_server(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)

@@ -8,6 +8,7 @@ from tests.scenario.server.conftest import Http, Open
 QUESTION = "What's happening with Tesla and its stock?"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F-09", "W-02", "W-12")
 async def test_whoever_asks_to_see_the_plan_is_shown_it(serve: Open, http: Http) -> None:
     client = http(await serve(server={"start_seconds": 20}))
@@ -18,6 +19,7 @@ async def test_whoever_asks_to_see_the_plan_is_shown_it(serve: Open, http: Http)
     assert (await standing(client, begun["threadId"]))["status"] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-01", "F-09")
 async def test_whoever_turns_to_auto_meanwhile_is_not_shown_it(serve: Open, http: Http) -> None:
     client = http(await serve(server={"start_seconds": 20}))

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.finished import finished
 
 JSON = {"Content-Type": "application/json"}
 
 
+@pytest.mark.slow
 async def test_a_report_offers_texts_and_tables(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)
@@ -42,6 +45,7 @@ def text_tag(answer: Any) -> str:
     return str(answer.headers["ETag"])
 
 
+@pytest.mark.slow
 async def test_what_a_person_makes_is_a_version_of_its_own(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)
@@ -79,6 +83,7 @@ async def test_what_a_person_makes_is_a_version_of_its_own(serve: Open, http: Ht
     assert (back["version"], back["content"], back["edited"]) == (1, third["content"], False)
 
 
+@pytest.mark.slow
 async def test_artifacts_of_ones_own(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)
@@ -137,6 +142,7 @@ async def test_what_cannot_be_is_refused(serve: Open, http: Http) -> None:
     assert (await client.get(f"{path}/none/versions")).status_code == 404
 
 
+@pytest.mark.slow
 async def test_others_do_not_see_them(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))

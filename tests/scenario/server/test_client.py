@@ -13,6 +13,7 @@ from tests.scenario.server.conftest import Open, token_of
 QUESTION = "What's happening with Tesla and its stock?"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_a_question_becomes_a_report(serve: Open) -> None:
     server = await serve()
@@ -33,6 +34,7 @@ async def test_a_question_becomes_a_report(serve: Open) -> None:
         assert gone.value.problem["type"].startswith("urn:openassay:problem:")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-01", "W-12", "F-09")
 async def test_what_is_asked_back_is_answered(serve: Open) -> None:
     server = await serve()
@@ -53,6 +55,7 @@ async def test_what_is_asked_back_is_answered(serve: Open) -> None:
         assert late.value.status == 409
 
 
+@pytest.mark.slow
 async def test_a_stream_is_taken_up_again_where_it_was_lost(serve: Open) -> None:
     server = await serve()
     async with openassay.AsyncClient(server.url) as client:
@@ -65,6 +68,7 @@ async def test_a_stream_is_taken_up_again_where_it_was_lost(serve: Open) -> None
         assert [event async for event in client.events(started.thread_id, after=whole[-1].id)] == []
 
 
+@pytest.mark.slow
 async def test_the_synchronous_client_does_the_same(serve: Open, tmp_path: Path) -> None:
     server = await serve()
     token = await token_of(server, "ada")

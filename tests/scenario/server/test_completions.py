@@ -46,6 +46,7 @@ def said(*texts: str) -> list[Any]:
     return [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]
 
 
+@pytest.mark.slow
 async def test_a_run_is_finished_for_a_client_that_waits(serve: Open, client: Any) -> None:
     server = await serve()
     raw = await client(server).chat.completions.with_raw_response.create(
@@ -69,6 +70,7 @@ async def test_a_run_is_finished_for_a_client_that_waits(serve: Open, client: An
     assert "](#s" not in message.content
 
 
+@pytest.mark.slow
 async def test_what_is_streamed_is_the_checked_report(serve: Open, client: Any) -> None:
     async with FakeLlmServer(FakeModel()) as provider:
         server = await serve(llm={"model": "compatible:scripted", "base_url": f"{provider.url}/v1"})
@@ -131,6 +133,7 @@ async def ask(client: openai.AsyncOpenAI, messages: list[Any], **more: Any) -> T
     return Told(made.metadata["thread"], made.choices[0].message.content)
 
 
+@pytest.mark.slow
 async def test_the_history_of_another_person_leads_nowhere(serve: Open, client: Any) -> None:
     server = await serve()
     ada, ben = [client(server, await token_of(server, name)) for name in ("ada", "ben")]
@@ -143,6 +146,7 @@ async def test_the_history_of_another_person_leads_nowhere(serve: Open, client: 
     assert unknown.value.code == "invalid_api_key"
 
 
+@pytest.mark.slow
 async def test_the_models_are_depths(serve: Open, client: Any) -> None:
     one = client(await serve())
     ids = [model.id async for model in one.models.list()]
@@ -163,6 +167,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 async def test_what_cannot_be_is_told_in_openais_form(serve: Open, http: Http, stream: bool) -> None:
     server = await serve()

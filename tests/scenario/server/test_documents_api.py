@@ -58,6 +58,7 @@ async def test_files_are_kept_listed_looked_at_and_deleted(serve: Open, http: Ht
     assert stored(tmp_path) == ["Größe.md"]
 
 
+@pytest.mark.slow
 async def test_content_says_what_a_file_is(serve: Open, http: Http) -> None:
     client = http(await serve())
     added = await give(
@@ -81,6 +82,7 @@ UNREADABLE: list[tuple[str, bytes | str, str]] = [
 ]
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_read_is_refused_with_the_reason(serve: Open, http: Http, tmp_path: Path) -> None:
     client = http(await serve())
     for name, content, reason in UNREADABLE:
@@ -128,6 +130,7 @@ async def test_there_are_limits(serve: Open, http: Http, tmp_path: Path) -> None
     assert not list((tmp_path / "uploads" / ".incoming").iterdir())
 
 
+@pytest.mark.slow
 async def test_a_connection_that_breaks_leaves_nothing(serve: Open, http: Http, tmp_path: Path) -> None:
     server = await serve()
     host, port = server.url.removeprefix("http://").split(":")
@@ -146,6 +149,7 @@ async def test_a_connection_that_breaks_leaves_nothing(serve: Open, http: Http, 
     assert (await http(server).get("/api/documents")).json()["documents"] == []
 
 
+@pytest.mark.slow
 async def test_others_do_not_see_them(serve: Open, http: Http) -> None:
     server = await serve()
     ann, bob = http(server, await token_of(server, "ann")), http(server, await token_of(server, "bob"))

@@ -17,6 +17,7 @@ from tests.scenario.server.conftest import Http, Open, token_of
 from tests.scenario.server.finished import finished
 
 
+@pytest.mark.slow
 async def test_a_report_is_had_in_every_format(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)
@@ -63,6 +64,7 @@ async def test_many_who_want_a_pdf_at_once_all_get_the_same(serve: Open, http: H
     assert len({one.headers["ETag"] for one in had}) == len({one.content for one in had}) == 1
 
 
+@pytest.mark.slow
 async def test_what_is_not_installed_is_told(serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
     server = await serve()
     path = f"/api/threads/{(await finished(server)).run.thread}/export"
@@ -72,6 +74,7 @@ async def test_what_is_not_installed_is_told(serve: Open, http: Http, monkeypatc
     assert missing.json()["detail"] == "PDF needs the extra `export`"
 
 
+@pytest.mark.slow
 async def test_what_has_not_changed_is_not_sent_again(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)
@@ -82,6 +85,7 @@ async def test_what_has_not_changed_is_not_sent_again(serve: Open, http: Http) -
     assert (again.status_code, again.content, other.status_code) == (304, b"", 200)
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_had_is_told(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -182,6 +182,7 @@ async def test_figures_are_for_whoever_may_see_them(serve: Open, http: Http) -> 
     assert (await watcher.get(f"/api/threads/{thread}/timings")).status_code == 403
 
 
+@pytest.mark.slow
 async def test_whatever_is_asked_for_the_number_of_series_stays_bounded(serve: Open, http: Http) -> None:
     server = await serve()
     client = http(server)

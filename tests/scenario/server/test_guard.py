@@ -71,6 +71,7 @@ async def test_it_answers_to_its_own_names_alone(serve: Open, http: Http) -> Non
         await token_of(server, "ada")  # and just so where tokens are asked for
 
 
+@pytest.mark.slow
 async def test_a_page_from_elsewhere_cannot_change_anything(serve: Open, http: Http) -> None:
     server = await serve(server={"allow_origins": [PAGE]})
     client = http(server)
@@ -146,6 +147,7 @@ async def test_bodies_are_only_so_large(serve: Open, http: Http) -> None:
     assert (await client.get("/healthz")).status_code == 200
 
 
+@pytest.mark.slow
 async def test_a_body_that_does_not_come_is_not_waited_for(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middleware, "BODY_SECONDS", 0.3)
     server = await serve()
@@ -177,6 +179,7 @@ def is_deep_until(body: bytes, size: int) -> bool:
     return is_deep(body[:size])
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-12")
 async def test_no_body_takes_long(serve: Open, http: Http) -> None:
     """Whoever sends it need not say who they are, and nobody else is answered meanwhile."""
@@ -229,6 +232,7 @@ _JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(_JSON, st.integers(0, 2 * MAX_DEPTH))
 def test_depth_is_that_of_the_brackets(value: object, around: int) -> None:
     """Texts may hold any; what is whole and shallow passes."""

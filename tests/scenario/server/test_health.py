@@ -106,6 +106,7 @@ async def test_a_data_directory_that_is_gone_is_named(serve: Open, http: Http, t
     (tmp_path / "elsewhere").rename(tmp_path / "data")
 
 
+@pytest.mark.slow
 async def test_only_this_machine_is_let_in_before_anybody_has_a_token(serve: Open, tmp_path: Path) -> None:
     everywhere = load(data_dir=tmp_path, server={"host": "0.0.0.0", "port": 0})  # noqa: S104
     with pytest.raises(ConfigurationError, match="only this machine") as refused:

@@ -70,6 +70,7 @@ async def test_who_comes_while_it_is_under_way_is_told_to_come_back(serve: Open,
     assert anew.json()["runId"] == "000000000000", "nothing had come of it: it is done now"
 
 
+@pytest.mark.slow
 async def test_who_was_refused_may_correct_the_request_and_use_the_key_again(serve: Open, http: Http) -> None:
     client = http(await serve())
     refused = await client.post("/api/threads/start", json={**START, "source": "nowhere"}, headers=keyed("k"))

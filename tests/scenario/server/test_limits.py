@@ -45,6 +45,7 @@ def cap_of(server: RunningServer, run: str) -> float:
 # -- requests ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_each_person_has_so_many_requests_a_minute(serve: Open, http: Http) -> None:
     server = await serve(server={"requests_per_minute": 5})
     ada, bob = (
@@ -144,6 +145,7 @@ async def test_a_month_has_an_end_and_deleting_brings_no_money_back(
         await researched(ada)
 
 
+@pytest.mark.slow
 async def test_what_is_promised_at_once_is_not_more_than_there_is(
     serve: Open, http: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:

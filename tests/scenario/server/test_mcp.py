@@ -79,6 +79,7 @@ async def test_a_client_finishes_a_run_and_hears_how_it_goes(serve: Open) -> Non
         assert read.contents[0].text == answer["answer"]  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_a_client_of_the_older_protocol_is_served_too(serve: Open) -> None:
     heard, hear = ears()
     async with connected(await serve(), mode="legacy") as client:

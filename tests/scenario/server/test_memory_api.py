@@ -79,6 +79,7 @@ async def test_others_do_not_see_it(serve: Open, http: Http) -> None:
     assert (await http(server).get("/api/memory")).status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("W-19")
 async def test_a_source_that_only_the_settings_name_can_be_preferred(serve: Open, http: Http) -> None:
     client = http(await serve(search={"mcp": {"our-wiki": {"url": "http://127.0.0.1:9/mcp"}}}))

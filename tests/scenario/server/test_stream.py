@@ -87,6 +87,7 @@ async def test_a_section_comes_with_the_sentences_that_were_checked(serve: Open,
     assert lines
 
 
+@pytest.mark.slow
 async def test_a_stream_is_one_no_cache_keeps_and_no_proxy_holds_back(serve: Open, http: Http) -> None:
     client = http(await serve(server=AT_ONCE))
     thread = await asked(client)
@@ -235,6 +236,7 @@ async def test_a_run_of_another_process_is_followed(serve: Open, http: Http, tmp
     assert heard[-1].json()["data"]["status"] == "done"
 
 
+@pytest.mark.slow
 async def test_a_thread_that_is_deleted_ends_its_streams(serve: Open, http: Http) -> None:
     client = http(await serve(server=AT_ONCE))
     thread = await asked(client, modeOverride="plan")
@@ -245,6 +247,7 @@ async def test_a_thread_that_is_deleted_ends_its_streams(serve: Open, http: Http
     assert (await client.get(f"/api/stream/{thread}")).status_code == 404
 
 
+@pytest.mark.slow
 async def test_nobody_may_have_too_many_streams(serve: Open, http: Http) -> None:
     server = await serve(server={**AT_ONCE, "streams_per_user": 2})
     ann, ben = http(server, await token_of(server, "ann")), http(server, await token_of(server, "ben"))

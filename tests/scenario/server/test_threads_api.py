@@ -127,6 +127,7 @@ async def test_a_run_that_is_stopped_after_its_step_waits_until_somebody_goes_on
     assert (await standing(client, started["threadId"]))["status"] == "done"
 
 
+@pytest.mark.slow
 async def test_pages_hold_every_thread_once(serve: Open, http: Http) -> None:
     client = http(await serve())
     made = [(await client.post("/api/threads", json={"title": f"T{n}"})).json()["id"] for n in range(5)]
@@ -178,6 +179,7 @@ async def test_threads_are_found_by_words_of_their_title_or_last_question(
     assert (await ann.get("/api/threads", params={"q": "x" * 201})).status_code == 422
 
 
+@pytest.mark.slow
 async def test_a_quote_writes_nothing(serve: Open, http: Http) -> None:
     client = http(await serve())
     quoted = await client.post("/api/quote", json={"goal": QUESTION, "usd": 1})
@@ -223,6 +225,7 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_what_makes_no_sense_is_refused_and_nothing_comes_of_it(serve: Open, http: Http) -> None:
     client = http(await serve())
     missing = [{"goal": QUESTION, "documents": ["0" * 16]}, {"goal": QUESTION, "threadId": UNKNOWN}]

@@ -164,6 +164,7 @@ async def stands(client: httpx2.AsyncClient, id: str, status: str) -> bool:
     return any(one["status"] == status for one in await deliveries(client, id))
 
 
+@pytest.mark.slow
 async def test_who_answers_gone_is_told_nothing_more(serve: Open, http: Http, receiver: Receiver) -> None:
     server = await serve(server=HERE)
     client = http(server)
@@ -180,6 +181,7 @@ async def none_left(client: httpx2.AsyncClient) -> bool:
     return bool((await client.get("/api/webhooks")).json() == {"webhooks": []})
 
 
+@pytest.mark.slow
 async def test_an_address_that_takes_its_time_holds_up_nobody_else(serve: Open, http: Http, receiver: Receiver) -> None:
     server = await serve(server={**HERE, "webhook_seconds": 20.0})
     ada, ben = [http(server, await token_of(server, name)) for name in ("ada", "ben")]
@@ -201,6 +203,7 @@ async def test_an_address_that_takes_its_time_holds_up_nobody_else(serve: Open, 
     listening.close()
 
 
+@pytest.mark.slow
 async def test_a_long_answer_is_an_answer(serve: Open, http: Http, receiver: Receiver) -> None:
     server = await serve(server=HERE)
     client = http(server)
@@ -233,6 +236,7 @@ async def test_what_ended_while_the_server_was_away_is_told(
     assert [post.told["data"]["threadId"] for post in receiver.posts] == [runs[0].thread]
 
 
+@pytest.mark.slow
 async def test_of_a_thread_that_was_altered_nobody_is_told_and_it_is_not_tried_for_ever(
     serve: Open, http: Http, receiver: Receiver, tmp_path: Path
 ) -> None:
@@ -250,6 +254,7 @@ async def test_of_a_thread_that_was_altered_nobody_is_told_and_it_is_not_tried_f
     assert (receiver.posts, delivery["error"]) == ([], "its thread or its webhook is gone")
 
 
+@pytest.mark.slow
 async def test_only_safe_addresses_are_taken(serve: Open, http: Http) -> None:
     client = http(await serve(server={"webhook_addresses": ["10.1.0.0/16"]}))
     for url in (
@@ -265,6 +270,7 @@ async def test_only_safe_addresses_are_taken(serve: Open, http: Http) -> None:
         assert (await client.post("/api/webhooks", json=body)).status_code == 422
 
 
+@pytest.mark.slow
 async def test_a_name_that_leads_inside_is_told_nothing(serve: Open, http: Http, receiver: Receiver) -> None:
     """It is looked up when it is told something; where no network is named, it is not even taken."""
     url = receiver.url.replace("127.0.0.1", "localhost")
@@ -279,6 +285,7 @@ async def test_a_name_that_leads_inside_is_told_nothing(serve: Open, http: Http,
     assert receiver.posts == []
 
 
+@pytest.mark.slow
 async def test_nobody_reaches_the_webhooks_of_others(serve: Open, http: Http, receiver: Receiver) -> None:
     server = await serve(server=HERE)
     ada, ben = [http(server, await token_of(server, name)) for name in ("ada", "ben")]
