@@ -1,4 +1,4 @@
-"""The only place that names concrete classes: settings in, a running engine out."""
+"""Builds the engine from the settings: chooses the implementation behind each protocol."""
 
 import asyncio
 import hashlib

@@ -33,7 +33,7 @@ def enter_step() -> Iterator[None]:
 
 
 class ReasonerProvider(Protocol):
-    """Who thinks for a run, and out of which purse."""
+    """Who thinks for a run, and what that may cost."""
 
     def notices(self, options: ResearchOptions) -> dict[str, str]:
         """What a person must know of the choice. Raises ConfigurationError or BudgetError where none can be made."""

@@ -77,20 +77,20 @@ class FakeRemote:
     async def search(self, query: str, *, limit: int) -> list[Hit]:
         return self._build_hits(SearchRequest(query=query, limit=limit))
 
-    async def ask(self, inquiry: SearchRequest, purse: Budget) -> SearchAnswer:
+    async def ask(self, search: SearchRequest, budget: Budget) -> SearchAnswer:
         async def request() -> str:
-            self.asked.append(inquiry)
+            self.asked.append(search)
             if self._fails is not None:
                 raise self._fails
             return ""
 
         if not self._cached:
-            await purse.buy(Fee(step="search", provider=self.name, request=inquiry.query, micros=self._micros), request)
-        return SearchAnswer(self._build_hits(inquiry), cached=self._cached)
+            await budget.buy(Fee(step="search", provider=self.name, request=search.query, micros=self._micros), request)
+        return SearchAnswer(self._build_hits(search), cached=self._cached)
 
-    def _build_hits(self, inquiry: SearchRequest) -> list[Hit]:
-        hits = self._hits[: inquiry.limit]
-        given = {"provider": self.name, "query": inquiry.query}
+    def _build_hits(self, search: SearchRequest) -> list[Hit]:
+        hits = self._hits[: search.limit]
+        given = {"provider": self.name, "query": search.query}
         return [hit.model_copy(update={**given, "rank": rank}) for rank, hit in enumerate(hits, 1)]
 
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from openassay.errors import ConfigurationError, PathError, UsageError
-from openassay.export import FORMATS, FormatName, Report, get_file_format, get_format, pdf_docx
+from openassay.export import FORMATS, ZIP, FormatName, Report, get_file_format, get_format, pdf_docx
 from openassay.export.citations import build_bibliography, parse_authors
 from openassay.models.evidence import Mark, Verdict
 from openassay.models.report import (
@@ -35,6 +35,7 @@ from openassay.models.report import (
 )
 from tests import readers
 
+ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = [
     '#import "@preview/evil:1.0.0": * #panic("x") #read("/etc/passwd") <ref-1> @ref',
     r"\input{/etc/passwd} } @article{evil, title={x}} $\foo$ \end{document} 100% ~ ^ _ { {{",
@@ -548,3 +549,8 @@ def test_a_report_of_nothing_is_a_file_too(name: str, status: ReportStatus) -> N
             assert len(list(csv.reader(io.StringIO(written.decode())))) == 1
         case _:
             assert "Nothing was found" in written.decode()
+
+
+def test_the_page_offers_every_format() -> None:
+    page = (ROOT / "src/openassay/server/static/artifacts/artifacts.js").read_text()
+    assert set(re.findall(r'format: "(\w+)"', page)) == {*FORMATS, ZIP}

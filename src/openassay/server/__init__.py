@@ -1,1 +1,1 @@
-"""The HTTP API, the page it serves, and the webhooks it sends."""
+"""The HTTP API and the page it serves."""

@@ -1,6 +1,6 @@
 """Figures of a text: numbers with unit and magnitude, money, percentages, dates, ranges, uncertainties.
 
-Every pattern, here and in `dates`, `spelled` and `units`, is anchored on a character it must consume and has no
+Every pattern is anchored on a character it must consume and has no
 nested repetition, so a hostile text costs no more than an ordinary one of the same length (1 MB of digits, months
 or number words: see the tests).
 """

@@ -1,7 +1,7 @@
 """How far a quote supports a statement, without a language model: words, figures, meaning, and a calibrated sum.
 
-The numbers of `likeness` are weighed by a logistic model whose weights ship in `support.json`; what comes out is the
-probability that the quote bears the statement out. How it was fitted, and on what: docs/decisions/0016.
+A logistic model, whose weights ship in `support.json`, weighs what `compute_features` gives; the result is the
+probability that the quote supports the statement. How it was fitted, and on what: docs/decisions/0016.
 """
 
 from __future__ import annotations
