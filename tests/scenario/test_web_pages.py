@@ -539,7 +539,7 @@ def children() -> set[int]:
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
             started |= set((task / "children").read_text().split())
-    return {int(pid) for pid in started if b"fetch.extractor_child" in command_line(pid)}
+    return {int(pid) for pid in started if b"fetch.extractor" in command_line(pid)}
 
 
 def command_line(pid: str) -> bytes:

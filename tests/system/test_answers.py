@@ -116,7 +116,7 @@ def test_a_read_only_target_is_refused_before_any_work(openassay: Command) -> No
     target = openassay.folder / "report.md"
     target.write_text("mine", encoding="utf-8")
     target.chmod(0o444)
-    openassay(*ASK_APPLE, "--out", "report.md", prefix=without_privileges()).refused(2, "may not be written", "--out")
+    openassay(*ASK_APPLE, "--out", "report.md", prefix=without_privileges()).refused(2, "is not writable", "--out")
     assert target.read_text(encoding="utf-8") == "mine"
     assert openassay.threads() == []
 

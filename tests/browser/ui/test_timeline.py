@@ -136,7 +136,7 @@ def test_a_fork_begins_a_branch_whose_differences_are_shown(
     expect(dialog).to_contain_text("this one is not changed")
     dialog.get_by_label("Deliverable").fill(MEMO)
     dialog.get_by_role("button", name="Create branch").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("No plan had been made")  # and what to do about it
+    expect(dialog.get_by_role("alert")).to_contain_text("There was no plan yet")  # and what to do about it
     expect(dialog.get_by_role("alert")).to_contain_text(f"Fork at moment {number(moments, 'plan')} or later.")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
