@@ -307,7 +307,7 @@ async def test_a_branch_stays_when_its_parent_goes(store: SqlThreads) -> None:
 async def test_a_fork_is_made_as_a_whole(store: SqlThreads) -> None:
     copied: list[str] = []
     await store.create(thread())
-    await store.fork(thread("b"), run("r", of="b"), branch(), lambda: copied.append("b"))
+    await store.create_with_run(thread("b"), run("r", of="b"), branch(), lambda: copied.append("b"))
     assert copied == ["b"]
     assert (await store.get("b")).title == "Kilns?"
     assert [found.id for found in await store.runs("b")] == ["r"]
@@ -321,7 +321,7 @@ async def test_a_fork_that_fails_leaves_nothing(store: SqlThreads) -> None:
 
     await store.create(thread())
     with pytest.raises(StorageError, match="the disk is full"):
-        await store.fork(thread("b"), run("r", of="b"), branch(), full)
+        await store.create_with_run(thread("b"), run("r", of="b"), branch(), full)
     assert [found.id for found in await store.list_recent(limit=9)] == ["t"]
     assert await store.branches("t") == []
     with pytest.raises(NotFoundError):

@@ -97,7 +97,9 @@ async def a_run(rows: Rows, owner: str, name: str, status: RunStatus, micros: in
     threads, ledger = SqlThreads(rows), SqlLedger(rows, now=lambda: at)
     thread = Thread(id=f"t{name}", title="", created=at, updated=at, owner=owner)
     options = ResearchOptions(user=owner, usd=2.0)
-    await threads.fork(thread, Run(id=name, thread=thread.id, question="", status=status, started=at, options=options))
+    await threads.create_with_run(
+        thread, Run(id=name, thread=thread.id, question="", status=status, started=at, options=options)
+    )
     await ledger.open(name, Caps(micros=2_000_000, tokens=1000, requests=10))
     wanted = Reservation(key=f"k{name}", run=name, step="s", provider="p", model="m", micros=micros, tokens=10)
     await ledger.reserve(wanted)

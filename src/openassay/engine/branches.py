@@ -266,7 +266,7 @@ class BranchService:
             self._history.checkpoints.copy(parent.id, checkpoint.checkpoint, run.thread, now, checkpoint.after, replace)
 
         async with self._runner.lock_thread(run.thread) as lock:
-            await threads.fork(child, run, branch, copy)
+            await threads.create_with_run(child, run, branch, copy)
             if queued:
                 await self._runner.add_notice(run.id, setup.notices["branch"])
             else:

@@ -36,7 +36,9 @@ async def store_report(resources: ServerResources, report: ReportData, texts: Se
         settings=report.metadata.settings,
         options=ResearchOptions(user=user),
     )
-    await SqlThreads(rows).fork(Thread(id=thread, title=title, created=finished, updated=finished, owner=user), done)
+    await SqlThreads(rows).create_with_run(
+        Thread(id=thread, title=title, created=finished, updated=finished, owner=user), done
+    )
     values = {
         **question_input(done, {}),
         "status": Status.COMPLETED.value,

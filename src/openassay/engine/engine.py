@@ -107,7 +107,7 @@ class Engine:
             run = prepared.run
             async with self._runner.lock_thread(run.thread) as lock:
                 created = self._build_thread(run.thread, make_title(run.question), mode, options.user)
-                await self.threads.fork(created, run)
+                await self.threads.create_with_run(created, run)
                 yield prepared, lock
             return
         await self.threads.get(thread)

@@ -439,7 +439,7 @@ async def _begin_run(rows: journal.RunRows, threads: SqlThreads, now: datetime) 
     try:
         await threads.get(run.thread)  # restored with another of its runs
     except NotFoundError:
-        await threads.fork(rows.thread, run, rows.branch)
+        await threads.create_with_run(rows.thread, run, rows.branch)
     else:
         await threads.begin(run)
 

@@ -278,7 +278,7 @@ class SqlThreads(RowStore):
         return StopRequest(self._find_run(run)["stop"])
 
     @run_in_thread
-    def fork(
+    def create_with_run(
         self, thread: Thread, run: Run, branch: Branch | None = None, copy: Callable[[], None] = lambda: None
     ) -> None:
         """Create a thread with its first run, its branch and what `copy` puts beside them: all or nothing."""
