@@ -192,7 +192,6 @@ def collector() -> Iterator[tuple[Collector, str]]:
         server.server_close()
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("C-14")
 async def test_langsmith_is_told_by_the_environment_alone(openassay: Command) -> None:
     async with served(openassay):
