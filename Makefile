@@ -26,7 +26,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-v
 
 define tested
 mkdir -p .reports; rm -f .pytest_cache/v/cache/lastfailed; status=0; \
-$(BIN)/python -m pytest -n 2 --dist worksteal --junitxml=.reports/$(1).xml $(2) || status=$$?; \
+$(BIN)/python -m pytest -n $(3) --dist worksteal --junitxml=.reports/$(1).xml $(2) || status=$$?; \
 if [ $$status = 1 ]; then status=0; $(BIN)/python tests/again.py || status=1; fi; \
 $(BIN)/python tests/traceability.py || status=1; exit $$status
 endef
@@ -63,10 +63,11 @@ unit: dev ## the fast tests of single modules, in under a minute
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" --hypothesis-profile short tests/unit
 
 test: dev browser check ## checks, tests and requirements, without the tests that take longest
-	@$(call tested,quick,-m "not slow")
+	@$(call tested,quick,-m "not slow",2)
 
+# Three at a time on two cores: slow tests wait a good deal, for servers and browsers.
 thorough: dev browser check ## the same with all tests
-	@$(call tested,junit,)
+	@$(call tested,junit,,3)
 
 requirements: dev ## writes docs/traceability.md; fails where a requirement has no test that ran and passed
 	@$(BIN)/python tests/traceability.py --write --strict
