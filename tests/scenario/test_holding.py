@@ -80,7 +80,7 @@ async def test_a_run_that_was_just_written_is_not_taken_for_one_that_was_left(
         await mine.wait(first.id)
         thread = first.thread
     meanwhile: list[Run] = []
-    written = "begin" if how in ("follow-up", "veto") else "fork"
+    written = "begin" if how in ("follow-up", "veto") else "create_with_run"
     real = getattr(mine.threads, written)
 
     async def slow(*given: Any) -> None:

@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, Checkpoin
 
 from openassay.engine import journal
 from openassay.engine.checkpoints import SERDE, SqlCheckpointSaver, find_run_id
+from openassay.engine.thread_lock import shield_until_done
 from openassay.errors import IntegrityError, NotFoundError, OpenAssayError, StorageError, UsageError
 from openassay.models.event import ENDED, Event, RunStatus
 from openassay.models.thread import Run, is_id
@@ -240,13 +241,18 @@ class JournalRecorder:
             return []
         try:
             kept, notices = await self._read_previous(run)
-            work = self.works[run.id] = await asyncio.to_thread(RunJournal, self, run, kept)
+            # A thread that opens files when the run is cancelled would leave them open.
+            work = await shield_until_done(asyncio.to_thread(self._begin, run, kept))
             await work.catch_up()
         except Exception as error:  # noqa: BLE001  # it is a copy: whatever is wrong with it stops no run
             self.drop(run.id, error)
             return []
         self.stores.checkpointer.watchers[run.thread] = work
         return notices
+
+    def _begin(self, run: Run, kept: journal.JournalContents | None) -> RunJournal:
+        work = self.works[run.id] = RunJournal(self, run, kept)
+        return work
 
     def append_event(self, event: Event) -> None:
         """Write an event, in the thread that appended it."""
