@@ -46,8 +46,8 @@ class ReportLayout:
         self.issues = report.review.issues if report.review and report.review.scores else ()
 
     def escape(self, text: str) -> str:
-        """Return a text in which nothing is markup."""
-        raise NotImplementedError
+        """Return a text in which nothing is markup; a format without markup leaves it as it is."""
+        return text
 
     def shows_figures(self, section: Section) -> bool:
         """Tell whether the key figures come next: after the last section of the body, else after the first of all."""

@@ -1,6 +1,7 @@
 """The research plan, and what makes one valid."""
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -301,13 +302,13 @@ Money = Annotated[float, Field(strict=True, ge=0, le=MOST_USD, allow_inf_nan=Fal
 Position = Annotated[int, Field(strict=True, ge=1, le=100)]
 
 
-class PlanEdit(Record):
+class PlanEdit(Record, ABC):
     """A change to a plan. `apply` returns the changed plan, or raises AnswerError and says why it cannot be."""
 
     op: str
 
-    def apply(self, plan: Plan) -> Plan:
-        raise NotImplementedError
+    @abstractmethod
+    def apply(self, plan: Plan) -> Plan: ...
 
 
 class AddQuestion(PlanEdit):

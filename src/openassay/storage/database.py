@@ -50,11 +50,11 @@ class Connection(Protocol):
     def execute(self, sql: str, values: Values = ..., /) -> StatementResult: ...
 
 
-class Closable:
+class Closable(ABC):
     """Closes itself at the end of a `with` statement."""
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
     def __enter__(self) -> Self:
         return self
