@@ -15,29 +15,34 @@ def _word_set(text: str) -> frozenset[str]:
 
 # A full stop after one of these goes with what follows, whatever that is.
 _LEADING = _word_set(
-    "mr mrs ms messrs mme dr prof gov sen rep gen col lt capt sgt rev hon adm maj cmdr supt mt vs eg ie e.g i.e cf "
-    "approx ca viz"
+    "mr mrs ms messrs mme dr prof gov govs sen sens rep reps gen col lt capt sgt rev hon adm maj cmdr supt mt v vs eg "
+    "ie e.g i.e cf approx ca viz"
 )
 # With a number after it each of these is a label, as in "No. 5"; "no" is a word otherwise.
-_LABEL = _word_set("no nos fig figs vol vols pp p ch sec art eq eqs ref refs")
+_LABEL = _word_set("no nos fig figs vol vols pp p ch sec art eq eqs ref refs c")
 # After these a sentence may end, and does where the next word is one that sentences begin with: "Apple Inc. The
 # company" ends, "Apple Inc. reported", "Apple Inc. CEO Tim Cook" and "Jan. 5" do not.
 _TRAILING = _word_set(
     "inc corp ltd co llc plc bros llp al dept est ed eds st ave blvd rd sr jr univ assn mfg intl "
-    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri ft op cit resp trans ph.d"
+    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thurs fri ft op cit resp trans ph.d assoc"
+)
+# States as news agencies write them. Several are words in small letters: "the ore. It".
+_STATES = _word_set(
+    "Ala Ariz Ark Calif Colo Conn Del Fla Ga Ill Ind Kan Ky La Md Mass Mich Minn Miss Mo Mont Neb Nev Okla Ore Pa Tenn "
+    "Tex Va Vt Wash Wis Wyo"
 )
 _OPENERS = STOP_WORDS | _word_set(
     "according although despite later meanwhile moreover nevertheless nonetheless one two three several today now next "
     "last thus therefore yet previously recently since still finally instead first second third unlike"
 )
-_DOTTED = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")  # U.S, D.C, p.m
+_DOTTED = re.compile(r"[^\W\d_](?:\.[^\W\d_]{1,3})+")  # U.S, D.C, p.m, W.Va
 _NUMBERING = re.compile(r"\d{1,2}|[A-Za-z]")  # of a list item
 _CLOCK = _word_set("a.m p.m")
 _ZONES = _word_set(
     "eastern central mountain pacific est edt cst cdt mst mdt pst pdt et ct mt pt gmt bst utc cet cest ist"
 )
 _DAYS = _word_set("monday tuesday wednesday thursday friday saturday sunday")
-_REFERENCES = r"(?:\[(?:\d{1,3}|[a-z]|note \d+|citation needed)\])*"
+_REFERENCES = r"(?: ?\[(?:\d{1,3}|[a-z]|note \d+|citation needed)\])*"
 _END = re.compile(rf"(?<![.!?…。！？؟])[.!?…。！？؟]+[\"'”’)\]]*{_REFERENCES}(?=\s|$)|[。！？]")
 _TAIL = re.compile(rf"[\"'”’)\]]*{_REFERENCES}$")
 _WORD_BEFORE = re.compile(r"([^\s(\[\"'“‘]+)$")
@@ -89,7 +94,7 @@ def _ends_sentence(text: str, begin: int, mark: re.Match[str], end: int, first: 
     if plain in _CLOCK:
         return after not in _ZONES | _DAYS
     initial = len(word) == 1 and word.isupper()
-    if initial or plain in _TRAILING or _DOTTED.fullmatch(plain):
+    if initial or plain in _TRAILING or word in _STATES or _DOTTED.fullmatch(plain):
         initial_follows = len(following.group(1)) == 1 and bool(following.group(2))
         return after in _OPENERS and not initial_follows
     return True
