@@ -5,6 +5,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
+# Where an image has set it, every process compiles every import anew: 22 s instead of 8 s to collect tests/unit.
+unexport PYTHONDONTWRITEBYTECODE
+
 DEMO_QUESTION := What is the value of the Hubble constant, why do measurements of it disagree, \
 and when will the disagreement be settled?
 

@@ -33,6 +33,7 @@ hypothesis.settings.load_profile("patient")
 ROOT = Path(__file__).resolve().parent.parent
 EVAL_DATA = os.environ.get("OPENASSAY_EVAL_DATA")
 PROPERTY = "requirement"
+_TESTS = count(1)
 
 
 # Requirements ----------------------------------------------------------------------------------------
@@ -134,16 +135,23 @@ def _needs_no_lookup(host: str | bytes | None) -> bool:
     return True
 
 
+@pytest.fixture(scope="session")
+def _nobodys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("nobodys")
+    (folder / "config.yaml").write_text("{}\n", encoding="utf-8")
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No setting or key of the person running the tests; no config.yaml that lies about."""
+def _clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, _nobodys: Path) -> None:
+    """No setting or key of the person running the tests; no config.yaml that lies about. The data directory is below
+    `tmp_path` where a test asks for that; else it is not there, and no other test has its name."""
     for name in os.environ:
         if name.startswith(("OPENASSAY_", "LANGSMITH_", "LANGCHAIN_")) or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
-    config = tmp_path / "isolated-config.yaml"
-    config.write_text("{}\n", encoding="utf-8")
-    monkeypatch.setenv("OPENASSAY_CONFIG", str(config))
-    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(tmp_path / "data"))
+    own = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else _nobodys / f"{next(_TESTS)}"
+    monkeypatch.setenv("OPENASSAY_CONFIG", str(_nobodys / "config.yaml"))
+    monkeypatch.setenv("OPENASSAY_DATA_DIR", str(own / "data"))
 
 
 # PostgreSQL ------------------------------------------------------------------------------------------
