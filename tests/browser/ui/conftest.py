@@ -29,6 +29,7 @@ QUESTION = (
     " and when will the disagreement be settled?"
 )
 SCREENS = Path("build/screens")
+STORE = "import(document.querySelector('script[type=module]').src.replace('app.js', 'core/store.js'))"
 
 # What a browser says of answers that are refusals; that they are shown to the person is for the tests to see.
 EXPECTED = re.compile(r"Failed to load resource: (the server responded|net::ERR_)")

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from openassay.models.user import Scope
 from tests.browser.ui.accessibility import violations
-from tests.browser.ui.conftest import Opened, OpenSite, shot
+from tests.browser.ui.conftest import STORE, Opened, OpenSite, shot
 from tests.browser.ui.site import Site
 
 APPLE, TESLA = "What is happening with Apple?", "What's happening with Tesla and its stock?"
@@ -67,6 +67,10 @@ def test_a_thread_is_renamed_and_deleted(look: Opened, site: Site) -> None:
     page.get_by_label("More actions").click()
     page.get_by_role("button", name="Rename").click()
     page.get_by_label("Title").fill("<b>Chips</b> & more")
+    site.call("PATCH", f"/api/threads/{thread}", {"title": "Renamed elsewhere"})
+    page.evaluate(f"{STORE}.then((store) => store.refresh())")
+    expect(page.locator(".head .title")).to_have_text("Renamed elsewhere")
+    expect(page.get_by_label("Title")).to_have_value("<b>Chips</b> & more")
     page.get_by_role("dialog").get_by_role("button", name="Rename").click()
     expect(page.locator(".head .title")).to_have_text("<b>Chips</b> & more")
     page.get_by_label("More actions").click()

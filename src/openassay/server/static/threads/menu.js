@@ -25,14 +25,16 @@ export function ThreadMenu() {
 }
 
 function RenameDialog({ onClose }) {
-  const [busy, rename] = useBusy(async (title) => {
+  const [title, setTitle] = useState(thread.value.title); // what is typed outlives a refresh
+  const [busy, rename] = useBusy(async () => {
     const isDone = await attempt(() => patch(`/api/threads/${threadId.value}`, { title: title.trim() }));
     if (isDone) onClose();
     refresh();
   });
-  const submit = (event) => (event.preventDefault(), rename(event.currentTarget.elements.title.value));
+  const submit = (event) => (event.preventDefault(), rename());
   return html`<${Dialog} title="Rename this thread" onClose=${onClose}><form class="stack" onSubmit=${submit}>
-    <label class="field"><span>Title</span><input name="title" dir="auto" required maxlength="200" value=${thread.value.title} /></label>
+    <label class="field"><span>Title</span><input dir="auto" required maxlength="200" value=${title}
+      onInput=${(event) => setTitle(event.currentTarget.value)} /></label>
     <div><button class="first-choice" aria-disabled=${String(busy)}>Rename</button></div>
   </form></${Dialog}>`;
 }
