@@ -55,7 +55,13 @@ async def open_store(path: Path) -> "AsyncIterator[AsyncSqliteStore]":
     from langgraph.store.sqlite.aio import AsyncSqliteStore
 
     os.close(_open_file(path))
-    async with aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS) as connection:
+    opening = asyncio.ensure_future(aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS))
+    try:
+        connection = await asyncio.shield(opening)
+    except asyncio.CancelledError:  # given up halfway, its thread would call a loop that is closed
+        await (await opening).close()
+        raise
+    try:
         store = AsyncSqliteStore(connection)
         async with lock_file(path):  # two at once would both add the same columns
             with translate_errors(path):
@@ -68,6 +74,8 @@ async def open_store(path: Path) -> "AsyncIterator[AsyncSqliteStore]":
             if store._task is not None:
                 store._task.cancel()
                 await asyncio.wait([store._task])
+    finally:
+        await connection.close()
 
 
 @asynccontextmanager
