@@ -13,6 +13,7 @@ import io
 import json
 import os
 import pkgutil
+import signal
 import socket
 import struct
 import subprocess
@@ -165,6 +166,8 @@ def import_all() -> None:
 
 
 if __name__ == "__main__":
+    # What a script starts in the background ignores Ctrl-C, and so would every process that is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     import_all()
     from openassay.cli import main
 

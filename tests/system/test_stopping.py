@@ -1,15 +1,17 @@
 """Runs that are stopped or killed: said how to go on, and gone on with."""
 
 import contextlib
+import fcntl
 import shutil
 import signal
 import sqlite3
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
-from tests.system.command import LIBRARY, Command
+from tests.system.command import LIBRARY, PATIENCE, Command
 
 RESEARCH = ("research", "How fast is the universe expanding, and why do the measurements disagree?", "--docs", "sky")
 
@@ -78,12 +80,26 @@ def test_a_killed_run_is_taken_up_where_it_was(openassay: Command) -> None:
 
 
 def test_an_interrupt_before_anything_is_researched_is_quiet(openassay: Command) -> None:
-    with openassay.started(*RESEARCH) as process:
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-    assert process.returncode in (130, -signal.SIGINT), "Python itself may not have come up yet"
+    """It waits for the memory, which another process has locked, when Ctrl-C comes."""
+    openassay.data.mkdir()
+    locked = openassay.data / "memory.lock"
+    with locked.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with openassay.started(*RESEARCH) as process:
+            while not has_open(process, locked):
+                assert process.poll() is None, "it ended before it came to the lock"
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
     assert openassay.threads() == []
-    assert b"openassay" not in err or b"Traceback" not in err
+    assert (out, err) == (b"", b"")
+
+
+def has_open(process: "subprocess.Popen[bytes]", file: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+        return any(one.readlink() == file for one in Path(f"/proc/{process.pid}/fd").iterdir())
+    return False
 
 
 def frozen(openassay: Command, process: "subprocess.Popen[bytes]") -> None:

@@ -172,7 +172,7 @@ def test_to_verify_it_nothing_is_read_but_the_file(good: bytes, tmp_path: Path) 
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ok"] is True
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "isolated-config.yaml", "x.openassay"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "x.openassay"]
 
 
 @pytest.mark.slow
