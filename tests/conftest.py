@@ -5,6 +5,7 @@ run leaves
 the last record alone unless --requirements-record names a file.
 """
 
+import fcntl
 import ipaddress
 import json
 import os
@@ -152,6 +153,33 @@ def _clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     own = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else _nobodys / f"{next(_TESTS)}"
     monkeypatch.setenv("OPENASSAY_CONFIG", str(_nobodys / "config.yaml"))
     monkeypatch.setenv("OPENASSAY_DATA_DIR", str(own / "data"))
+
+
+# Sharing ---------------------------------------------------------------------------------------------
+
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
+    """`make_once("library", make)`: a folder that one worker fills, and that all of them look at."""
+    base = tmp_path_factory.getbasetemp()
+    shared_by_workers = base.parent if base.name.startswith("popen-") else base
+
+    def call(name: str, make: Callable[[Path], object]) -> Path:
+        folder = shared_by_workers / f"{name}-made-once"
+        folder.mkdir(exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "content").exists():
+                made = folder / "in-the-making"  # by one that failed, where it is there
+                shutil.rmtree(made, ignore_errors=True)
+                made.mkdir()
+                make(made)
+                made.rename(folder / "content")
+        return folder / "content"
+
+    return call
 
 
 # PostgreSQL ------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """A laboratory: the whole engine on fakes of the world, every report of which goes through the checkers."""
 
 import asyncio
-import fcntl
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, nullcontext
@@ -42,6 +41,7 @@ from openassay.testing import (
 )
 from openassay.text.embeddings import EmbeddingCache, MiniLM
 from openassay.verification.support import FeatureSupportScorer
+from tests.conftest import MakeOnce
 from tests.fakes.index import MemoryIndex
 from tests.fakes.reasoner import StubReasoner
 from tests.scenario.checking import check_report, stored_texts
@@ -212,16 +212,8 @@ class LibraryRun:
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> LibraryRun:
-    base = tmp_path_factory.getbasetemp()
-    shared_by_workers = base.parent if base.name.startswith("popen-") else base
-    folder = shared_by_workers / "library-run"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "run.json").exists():
-            asyncio.run(_research_library(folder))
-    run = LibraryRun(folder)
+def library(make_once: MakeOnce) -> LibraryRun:
+    run = LibraryRun(make_once("library", lambda folder: asyncio.run(_research_library(folder))))
     check_report(run.report, run.texts)
     return run
 

@@ -1,23 +1,34 @@
-"""Floors for finding, on questions nobody here wrote. Lower one only on purpose, and say why."""
+"""Finding, on a few questions nobody here wrote; `python -m benchmarks.evaluation` has floors on all of them."""
 
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
-from benchmarks.evaluation.retrieval import RETRIEVAL_MEASURES
+from benchmarks.evaluation.retrieval import (
+    check_all_gold,
+    load_deepscholar,
+    load_hotpotqa,
+    open_finders,
+    precision_and_recall,
+)
+
+QUESTIONS, TASKS = 6, 1  # for which 140 passages and 60 abstracts are encoded
 
 
 @pytest.mark.slow
 def test_two_hop_questions_find_both_passages(eval_data: Path) -> None:
-    measure = RETRIEVAL_MEASURES["hotpotqa"]
-    values = measure.run(eval_data, True)
-    assert measure.list_failures(values, True) == []
-    (found,) = values.values()
-    assert found.beside["one search"] >= 0.70
-    assert found.beside["one search"] > found.beside["BM25"]
+    texts, asked = load_hotpotqa(eval_data)
+    with open_finders(texts) as ways:
+        shares = {name: fmean(check_all_gold(asked[:QUESTIONS], find)) for name, find in ways.items()}
+    assert shares["BM25"] < shares["one search"] < shares["ours"] == 1
 
 
 @pytest.mark.slow
 def test_related_work_finds_what_the_paper_cites(eval_data: Path) -> None:
-    measure = RETRIEVAL_MEASURES["deepscholar"]
-    assert measure.list_failures(measure.run(eval_data, True), True) == []
+    texts, asked = load_deepscholar(eval_data)
+    with open_finders(texts) as ways:
+        [(precision, recall)] = precision_and_recall(asked[:TASKS], ways["ours"])
+        [(plain, _)] = precision_and_recall(asked[:TASKS], ways["BM25"])
+    assert precision >= 0.55 > plain
+    assert recall >= 0.64

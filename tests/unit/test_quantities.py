@@ -184,14 +184,14 @@ def read_afresh(text: str) -> object:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(st.lists(st.sampled_from(_PIECES), min_size=1, max_size=4))
 def test_hostile_repetition_takes_polynomial_time(pieces: list[str]) -> None:
-    text = "".join(pieces) * 10_000
-    assert growth(lambda size: read_afresh(text[:size]), 2_500) < 200  # some pieces take the square; none for ever
+    text = "".join(pieces) * 3_200
+    assert growth(lambda size: read_afresh(text[:size]), 800) < 200  # some pieces take the square; none for ever
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", ["1", "1,000", "9.", "July ", "two ", "million ", " ", "\n", "(", "$", "a-1"])
 def test_a_long_run_of_one_piece_is_read(piece: str) -> None:
-    assert growth(lambda size: read_afresh(piece * size), 5_000) < LINEAR
+    assert growth(lambda size: read_afresh(piece * size), 1_000) < LINEAR

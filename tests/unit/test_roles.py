@@ -78,4 +78,4 @@ def test_hostile_repetition_takes_the_cube_of_its_length_at_most(piece: str) -> 
         text = piece * size
         check_statement(f"{text} and more.", [text, f"{text}."])
 
-    assert growth(check, 20) < 120
+    assert growth(check, 10) < 120

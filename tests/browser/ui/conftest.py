@@ -23,6 +23,7 @@ from playwright.sync_api import (
 )
 
 from tests.browser.ui.site import LIBRARY, Site
+from tests.conftest import MakeOnce
 
 QUESTION = (
     "What is the value of the Hubble constant, why do measurements of it disagree,"
@@ -47,11 +48,16 @@ class Researched(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def researched(tmp_path_factory: pytest.TempPathFactory) -> Researched:
+def researched(make_once: MakeOnce) -> Researched:
     """A data directory with one report in it. It takes 5 s to make, so each file of tests has a copy of the same."""
-    folder = tmp_path_factory.mktemp("researched")
-    with Site.opened(folder) as site:
-        return Researched(folder, site.research(QUESTION, documents=site.upload(*sorted(LIBRARY.iterdir()))))
+
+    def make(folder: Path) -> None:
+        with Site.opened(folder) as site:
+            thread = site.research(QUESTION, documents=site.upload(*sorted(LIBRARY.iterdir())))
+        (folder / "thread").write_text(thread, encoding="utf-8")
+
+    folder = make_once("researched", make)
+    return Researched(folder, (folder / "thread").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")

@@ -6,25 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Route, expect
 
+from tests.browser.ui.accessibility import violations
 from tests.browser.ui.conftest import Opened, OpenSite, shot
 from tests.browser.ui.site import Site
 
-TAGS = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 PLANCK = re.compile(r"^The Planck Collaboration inferred a Hubble constant of 67\.4")
 INTERACTION = 400  # ms: see pace.py
 
 
 def statement(page: Page, text: str | re.Pattern[str]) -> Locator:
     return page.locator(".statement").filter(has_text=text).first
-
-
-def clear_of_violations(page: Page) -> bool:
-    found = Axe().run(page, options=TAGS)
-    assert found.violations_count == 0, found.generate_report()
-    return True
 
 
 @pytest.mark.slow
@@ -54,7 +47,7 @@ def test_a_report_tells_how_sure_it_is_who_disagrees_and_what_was_not_found(
     expect(pane.get_by_role("region", name="Key figures").get_by_text("67.4 ± 0.5 km/s/Mpc")).to_be_visible()
     pane.get_by_text(re.compile(r"^Review: ")).click()
     expect(pane.get_by_text(report["review"]["issues"][0]["description"])).to_be_visible()
-    assert clear_of_violations(page)
+    assert violations(page) == []
     page.get_by_role("main").evaluate("pane => pane.scrollTo(0, 0)")
     shot(page, "answer-light-1440")
 
@@ -109,7 +102,7 @@ def test_with_the_keyboard_alone_one_gets_from_a_statement_to_its_passage(
     expect(card).to_have_count(0)
     expect(first).to_be_focused()
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    assert clear_of_violations(page)
+    assert violations(page) == []
     shot(page, "answer-dark-360")
 
 

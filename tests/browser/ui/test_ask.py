@@ -7,11 +7,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.ui.accessibility import RULES
 from tests.browser.ui.conftest import Opened, OpenSite, offline, shot
 from tests.browser.ui.site import LIBRARY, Site
 
 QUESTION = "How is Tesla doing, and what is it working on?"
-WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}
 THREAD = re.compile(r"/t/[0-9a-f]{12}$")
 
 
@@ -201,7 +201,7 @@ def test_what_is_refused_says_what_to_do(look: Opened, own_site: OpenSite) -> No
     for title in ("Sources", "Earlier documents", "More options"):
         fold(page, title)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    assert Axe().run(page, options=WCAG).response["violations"] == []
+    assert Axe().run(page, options=RULES).response["violations"] == []
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_the_mode_of_a_thread_holds_at_once_and_a_run_can_be_stopped(look: Opene
     expect(form.get_by_role("textbox")).to_be_enabled()
     told = site.call("GET", f"/api/threads/{thread}")
     assert (told["status"], told["mode"], told["turns"]) == ("cancelled", "plan", 2)
-    assert Axe().run(page, context="form", options=WCAG).response["violations"] == []
+    assert Axe().run(page, context="form", options=RULES).response["violations"] == []
 
 
 def aside(page: Page) -> None:

@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.ui.accessibility import RULES
 from tests.browser.ui.conftest import STORE, Opened, OpenSite, shot
 from tests.browser.ui.pace import Pace
 from tests.browser.ui.site import Site
@@ -18,7 +19,6 @@ from tests.browser.ui.test_answer import FERRIED, FERRY, asked_twice
 
 pytestmark = pytest.mark.requirement("W-11")
 KINDS = ("web", "academic", "news", "code")
-RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}}
 
 
 def card(page: Page, source: str) -> Locator:

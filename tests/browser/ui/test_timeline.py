@@ -9,11 +9,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.ui.accessibility import RULES
 from tests.browser.ui.conftest import Opened, OpenSite, shot
 from tests.browser.ui.site import Site
 from tests.browser.ui.test_answer import FERRY, asked_twice
 
-WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 MEMO = "a memo of one page"
 
 
@@ -227,7 +227,7 @@ def test_it_is_usable_on_any_screen(
 
 def violations(page: Page) -> list[str]:
     """Of what this pane shows."""
-    found = Axe().run(page, context=".timeline", options=WCAG).response["violations"]
+    found = Axe().run(page, context=".timeline", options=RULES).response["violations"]
     return [f"{one['id']}: {node['html']}" for one in found for node in one["nodes"]]
 
 

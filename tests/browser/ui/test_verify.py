@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.browser.ui.accessibility import violations
 from tests.browser.ui.conftest import Opened, shot
 from tests.browser.ui.site import Site
-from tests.browser.ui.test_answer import TAGS
 
 FERRY = "The ferry Aurora carried 48,210 passengers to Lake Marrow in 2023."
 FILLER = "The harbour of Lake Marrow keeps its boats in good order, and says so in many words. " * 30
@@ -50,8 +49,7 @@ def test_a_passage_is_highlighted_where_it_stands_whatever_characters_come_befor
     expect(passage.locator(".excerpt")).not_to_have_text(shown)
     expect(passage.locator("mark")).to_have_text(FERRY)
     assert len(passage.locator(".excerpt").inner_text()) > len(shown) + 1_000
-    found = Axe().run(page, options=TAGS)
-    assert found.violations_count == 0, found.generate_report()
+    assert violations(page) == []
     shot(page, "passage-light-1440")
     passage.get_by_role("button", name="Next passage").click()
     expect(passage.locator("mark")).not_to_have_text(FERRY)
@@ -74,8 +72,7 @@ def test_all_statements_are_walked_through_the_weakest_first_and_judged(look: Op
     assert total == len(weakest_first(site, ferry))
     expect(page.locator(".statement[data-lit]")).to_be_in_viewport()
     shot(page, "verify-dark-1440")
-    found = Axe().run(page, options=TAGS)
-    assert found.violations_count == 0, found.generate_report()
+    assert violations(page) == []
     page.keyboard.press("ArrowRight")
     expect(walk.get_by_text(f"2 of {total}")).to_be_visible()
     page.keyboard.press("ArrowLeft")
