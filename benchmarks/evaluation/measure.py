@@ -255,6 +255,7 @@ MEASURE_MODULES = {
     "companies": "companies",
     "wice": "support",
     "fever": "support",
+    "statements": "statements",
     "evidence": "retrieval",
     "hotpotqa": "retrieval",
     "deepscholar": "retrieval",
