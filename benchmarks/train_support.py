@@ -39,7 +39,7 @@ import numpy as np
 from benchmarks.export_minilm import LAYERS, LONGEST, WIDTH, Graph, attention, feed_forward, norm, sha256, table
 from openassay.verification.support import select_sentences
 
-EMBEDDING = Path(__file__).parent.parent / "src" / "openassay" / "embedding" / "data"
+EMBEDDING = Path(__file__).parent.parent / "src" / "openassay" / "text" / "data"
 DATA = Path(os.environ.get("OPENASSAY_EVAL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LEAST_COMMON = 16_000  # of the encoder's word pieces, which are in order of frequency
 
