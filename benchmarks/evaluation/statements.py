@@ -76,7 +76,7 @@ def _measure(data: Path, quick: bool) -> EvalValues:
 MEASURES = {
     "statements": EvalMeasure(
         name="statements",
-        about="How many false statements, written to deceive, are taken for supported, and how many true ones are refused?",
+        about="How many false statements, written to deceive, pass, and how many true ones are refused?",
         needs=(),
         licence="ours",
         whole="340 pairs",
