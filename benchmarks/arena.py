@@ -39,7 +39,7 @@ from openassay.models.thread import ResearchOptions
 from openassay.protocols import DocumentStore
 from openassay.settings import load
 from openassay.storage.documents import SqlDocuments
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.testing import make_document
 from openassay.text.sentences import split_passages

@@ -26,7 +26,7 @@ from openassay.models.spend import MICRO
 from openassay.models.thread import ResearchOptions
 from openassay.settings import Settings, load
 from openassay.storage.ledger import SqlLedger
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from tests.fakes.llm_faults import FAULTS
 from tests.fakes.llm_server import FakeLlmServer, FaultShare

@@ -25,7 +25,7 @@ from openassay.models.report import ReportData
 from openassay.models.thread import BranchChanges, ResearchOptions
 from openassay.settings import load
 from openassay.storage.database import ALL_TABLES, CHECKPOINTS
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from tests.fakes.llm_server import FakeLlmServer
 from tests.fakes.model import FakeModel

@@ -32,7 +32,7 @@ from openassay.nodes import search
 from openassay.protocols import Cache, PageReader
 from openassay.settings import Settings, load
 from openassay.state import note_names
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.testing import FakePages
 from tests.fakes.web import LargeRemote

@@ -26,7 +26,7 @@ from openassay.errors import IntegrityError, OpenAssayError
 from openassay.models.plan import Depth
 from openassay.models.thread import ResearchOptions
 from openassay.settings import Settings, load
-from openassay.storage.rows import Seals
+from openassay.storage.sealed_rows import Seals
 
 DATABASE = "openassay.sqlite3"
 KEY = "a key that only this measurement has"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from openassay.storage.database import ALL_TABLES, EVENTS, PARTS, TableSpec
-from openassay.storage.rows import Seals
+from openassay.storage.sealed_rows import Seals
 
 Rows = list[dict[str, Any]]
 # Rows that nothing names, so that nobody reads them.

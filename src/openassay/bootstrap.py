@@ -16,7 +16,7 @@ from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.engine.engine import Engine
 from openassay.engine.maintenance import build_file_reader, scan_folder
 from openassay.engine.memory import FILE, UserMemory, create_shared_memory, load_memories, open_memory
-from openassay.engine.recovery import JournalRecorder, JournalStores
+from openassay.engine.run_journal import JournalRecorder, JournalStores
 from openassay.engine.runner import Runner
 from openassay.errors import BudgetError, ConfigurationError, NotFoundError, PathError
 from openassay.fetch.documents import LocalFileReader
@@ -62,7 +62,7 @@ from openassay.storage.integrity import SqlIntegrity, ensure_seals, read_seal_se
 from openassay.storage.ledger import SqlLedger
 from openassay.storage.locks import FileLocks, Leases
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from openassay.storage.shared_services import SharedServices, open_shared_services
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlArtifacts, SqlPins, SqlThreads

@@ -7,7 +7,7 @@ import pytest
 
 from openassay.storage.database import THREADS, Database
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from openassay.storage.sqlite import SqliteDatabase
 
 KEY = "a key that only these tests have"

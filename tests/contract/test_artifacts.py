@@ -8,7 +8,7 @@ from openassay.errors import NotFoundError, UsageError
 from openassay.models.report import ArtifactDraft
 from openassay.storage import threads as module
 from openassay.storage.database import Database
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlArtifacts, SqlThreads
 from tests.contract.conftest import with_threads
 

@@ -30,7 +30,7 @@ from openassay.storage.cache import (
     TwoLevelCache,
     open_cache,
 )
-from openassay.storage.connections import REST_SECONDS, RedisLink, ServerLinks, redis_key
+from openassay.storage.shared_servers import REST_SECONDS, RedisLink, ServerLinks, redis_key
 from openassay.testing import MemoryCache
 from tests.conftest import ValkeyServer
 

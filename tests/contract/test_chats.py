@@ -6,7 +6,7 @@ import pytest
 
 from openassay.errors import NotFoundError
 from openassay.models.thread import Thread
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlThreads
 from openassay.storage.users import SqlChats
 

@@ -8,7 +8,7 @@ from langgraph.checkpoint.base import id as ids
 from langgraph.checkpoint.base.id import uuid6
 
 from openassay.engine.checkpoints import SqlCheckpointSaver, advance_clock
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from tests.contract.conftest import with_threads
 
 HOUR = 36_000_000_000  # in steps of 100 ns

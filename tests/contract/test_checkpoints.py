@@ -17,7 +17,7 @@ from openassay.engine.checkpoints import PART, SqlCheckpointSaver
 from openassay.errors import IntegrityError, StorageError
 from openassay.storage.database import Database
 from openassay.storage.events import find_documents
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from openassay.storage.sqlite import SqliteDatabase
 from tests.contract.conftest import KEY, with_threads
 

@@ -12,7 +12,7 @@ from openassay.engine.checkpoints import SqlCheckpointSaver, replace_fields
 from openassay.errors import NotFoundError
 from openassay.storage.database import NOTES, USED_DOCUMENTS
 from openassay.storage.events import SqlNotes
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from tests.contract.conftest import with_threads
 
 pytestmark = pytest.mark.requirement("W-18")

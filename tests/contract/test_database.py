@@ -24,7 +24,7 @@ from openassay.storage import postgres, sqlite
 from openassay.storage.database import ALL_TABLES, PARTS, POSTGRES_SCHEMA, Database, Schema, load_migrations
 from openassay.storage.integrity import ensure_seals
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from tests.conftest import PostgresServer
 
@@ -167,7 +167,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from openassay.errors import StorageError
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.database import PARTS
 rows = Rows(SqliteDatabase(Path(sys.argv[1])))

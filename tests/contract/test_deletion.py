@@ -19,7 +19,7 @@ from openassay.storage.documents import SqlDocuments, sweep_documents
 from openassay.storage.events import SqlNotes
 from openassay.storage.integrity import SqlIntegrity, ensure_seals
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from openassay.storage.threads import SqlThreads
 from tests.contract.conftest import KEY
 

@@ -21,7 +21,7 @@ from openassay.models.evidence import Document
 from openassay.protocols import DocumentStore
 from openassay.storage.database import INDEX_SCHEMA, Schema
 from openassay.storage.documents import SqlDocuments
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.testing import MemoryDocuments
 

@@ -15,7 +15,7 @@ from openassay.errors import NotFoundError, StorageError
 from openassay.models.event import Event
 from openassay.models.thread import Run, Thread
 from openassay.storage.events import SqlEvents
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
 
@@ -120,7 +120,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from openassay.models.event import Event
 from openassay.storage.events import SqlEvents
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 
 async def main(log):

@@ -33,7 +33,7 @@ from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
 from openassay.storage.ledger import SqlLedger
 from openassay.storage.locks import Leases, fence
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlThreads
 
 pytestmark = pytest.mark.requirement("W-16")

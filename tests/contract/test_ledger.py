@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from openassay.errors import BudgetError, IntegrityError, StorageError
 from openassay.models.spend import MICRO, Caps, Charge, LedgerCall, ModelSpend, Reservation, Spend
 from openassay.storage.ledger import SqlLedger, format_dollars
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from tests.fakes.ledger import MemoryLedger
 

@@ -20,7 +20,7 @@ from openassay.errors import NotFoundError, StorageError, UsageError
 from openassay.models.user import LONGEST_FACT, MemoryFact, Preferences
 from openassay.storage.integrity import SqlIntegrity
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("W-19")

@@ -13,7 +13,7 @@ from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.errors import IntegrityError, NotFoundError
 from openassay.storage.database import NOTES, Database
 from openassay.storage.events import SqlNotes, encode_note, find_documents, find_hashes, note_name
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlThreads
 from tests.contract.conftest import with_threads
 

@@ -10,7 +10,7 @@ from openassay.models.spend import Caps, Charge, Reservation
 from openassay.models.thread import Branch, ResearchOptions, Review, Run, Thread
 from openassay.storage.events import SqlReviews
 from openassay.storage.ledger import SqlLedger
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlThreads
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

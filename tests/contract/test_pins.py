@@ -3,7 +3,7 @@
 import pytest
 
 from openassay.errors import NotFoundError
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlPins, delete_thread
 from tests.contract.conftest import with_threads
 

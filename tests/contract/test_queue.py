@@ -10,7 +10,7 @@ from openassay.models.event import RunStatus
 from openassay.models.thread import Run, Thread
 from openassay.storage.locks import Leases
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlThreads
 from openassay.worker.queue import RunQueue, prepare_tables
 

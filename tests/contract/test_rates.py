@@ -20,7 +20,7 @@ from openassay.protocols import RateDecision, RateLimiter, TokenBucket
 from openassay.search.http import ProviderClient, ProviderLimiter, RetryPolicy
 from openassay.settings import load
 from openassay.storage import shared_services as here
-from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
+from openassay.storage.shared_servers import PostgresLink, RedisLink, ServerLink
 from openassay.storage.shared_services import PostgresRates, ProcessRates, RedisRates
 from tests.conftest import PostgresServer, ValkeyServer
 
@@ -215,9 +215,9 @@ TAKING = """
 import asyncio, sys
 from pydantic import SecretStr
 from openassay.protocols import TokenBucket
-from openassay.storage.connections import PostgresLink
+from openassay.storage.shared_servers import PostgresLink
 from openassay.storage.shared_services import PostgresRates
-from openassay.storage.connections import RedisLink
+from openassay.storage.shared_servers import RedisLink
 from openassay.storage.shared_services import RedisRates
 
 async def main(place):

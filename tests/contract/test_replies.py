@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.users import REPLY_LEASE, REPLY_LIFETIME, SqlReplies
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ import pytest
 from openassay.errors import AnswerError, NotFoundError, StorageError
 from openassay.models.thread import AnswerOrigin, Review, Thread
 from openassay.storage.events import SqlReviews
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
 
@@ -177,7 +177,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from openassay.errors import AnswerError
 from openassay.storage.events import SqlReviews
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 
 with SqliteDatabase(Path(sys.argv[1])) as database:

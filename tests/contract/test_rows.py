@@ -26,7 +26,7 @@ from openassay.storage.database import (
 )
 from openassay.storage.integrity import SqlIntegrity
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from openassay.storage.threads import delete_thread
 from tests.contract.conftest import KEY
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from openassay.errors import ConfigurationError, IntegrityError
-from openassay.storage import rows as module
+from openassay.storage import sealed_rows as module
 from openassay.storage.database import (
     ACCOUNTS,
     ALL_TABLES,
@@ -20,7 +20,7 @@ from openassay.storage.database import (
     Database,
 )
 from openassay.storage.integrity import DatabaseSealSettings, ensure_seals, read_seal_settings, reseal
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from openassay.storage.sqlite import SqliteDatabase
 from tests.contract.conftest import KEY
 

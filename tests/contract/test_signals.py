@@ -14,7 +14,7 @@ from openassay.errors import ConfigurationError
 from openassay.protocols import Signals
 from openassay.settings import load
 from openassay.storage import shared_services as settings
-from openassay.storage.connections import PostgresLink, RedisLink, ServerLink
+from openassay.storage.shared_servers import PostgresLink, RedisLink, ServerLink
 from openassay.storage.shared_services import (
     MAX_MESSAGE_BYTES,
     PostgresSignals,
@@ -161,9 +161,9 @@ async def test_other_processes_hear_it(join: Join, notices: Notices) -> None:
 RINGING = """
 import asyncio, sys
 from pydantic import SecretStr
-from openassay.storage.connections import PostgresLink
+from openassay.storage.shared_servers import PostgresLink
 from openassay.storage.shared_services import PostgresSignals
-from openassay.storage.connections import RedisLink
+from openassay.storage.shared_servers import RedisLink
 from openassay.storage.shared_services import RedisSignals
 
 async def main(place):

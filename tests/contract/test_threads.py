@@ -16,7 +16,7 @@ from openassay.models.event import RunStatus, Status
 from openassay.models.plan import Depth, Mode
 from openassay.models.thread import Branch, ResearchOptions, Run, StopRequest, Thread
 from openassay.storage.database import RUNS
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
 
@@ -400,7 +400,7 @@ from pathlib import Path
 from openassay.errors import ThreadBusyError
 from openassay.models.thread import Run
 from openassay.storage.database import RUNS
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
 

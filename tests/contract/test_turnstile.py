@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from openassay.errors import StorageError
-from openassay.storage import connections
-from openassay.storage.connections import PostgresLink
+from openassay.storage import shared_servers
 from openassay.storage.locks import UserLock
+from openassay.storage.shared_servers import PostgresLink
 from tests.conftest import PostgresServer
 
 pytestmark = pytest.mark.requirement("W-15")
@@ -96,7 +96,7 @@ async def test_a_process_that_stops_in_there_keeps_nobody_out_for_long(
     links: Callable[[], PostgresLink], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its connection is ended by the server; what it was about is left to it."""
-    monkeypatch.setattr(connections, "_BEGIN", connections._BEGIN.replace("20s", "300ms"))
+    monkeypatch.setattr(shared_servers, "_BEGIN", shared_servers._BEGIN.replace("20s", "300ms"))
     here, there = UserLock(links()), UserLock(links())
     async with here.acquire("ada"), asyncio.timeout(30):
         await _enter(there, "ada")
@@ -109,7 +109,7 @@ async def test_a_process_that_stops_in_there_keeps_nobody_out_for_long(
 async def test_a_database_that_is_gone_is_an_error_that_passes(
     postgres_server: PostgresServer, links: Callable[[], PostgresLink], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "LOCK_SECONDS", 1)
+    monkeypatch.setattr(shared_servers, "LOCK_SECONDS", 1)
     here = UserLock(links())
     await _enter(here, "ada")
     await asyncio.to_thread(postgres_server.stop)

@@ -16,7 +16,7 @@ from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageE
 from openassay.models.user import Upload, UploadCursor, UploadQuota
 from openassay.storage.database import CHUNKS
 from openassay.storage.integrity import SqlIntegrity, ensure_seals, reseal
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from openassay.storage.uploads import (
     ABANDON_SECONDS,
     CHUNK,
@@ -261,7 +261,7 @@ import asyncio, resource, sys, tracemalloc
 from pathlib import Path
 from openassay.storage.uploads import DatabaseFileStore
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.uploads import SqlUploads
 from openassay.models.user import UploadQuota
 rows = Rows(PostgresDatabase(sys.argv[1]))

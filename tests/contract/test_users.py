@@ -12,7 +12,7 @@ from openassay.models.thread import ResearchOptions, Run, Thread
 from openassay.models.user import Scope, User
 from openassay.storage.database import TOKENS, USERS
 from openassay.storage.ledger import SqlLedger, SqlSpending
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlThreads
 from openassay.storage.users import SqlUsers
 

@@ -9,7 +9,7 @@ from openassay.models.event import RunStatus
 from openassay.models.thread import Review, Run, Thread
 from openassay.models.user import MAX_WEBHOOK_TESTS, Webhook, WebhookEvent
 from openassay.storage.events import SqlReviews
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.threads import SqlThreads
 from openassay.storage.webhooks import MAX_WEBHOOKS, RETENTION, SKEW, SqlWebhooks
 

@@ -3,7 +3,7 @@
 import pytest
 
 from openassay.storage.database import THREADS, Database
-from openassay.storage.rows import Rows, Seals
+from openassay.storage.sealed_rows import Rows, Seals
 from tests.contract.conftest import KEY
 
 pytestmark = pytest.mark.requirement("F-10")

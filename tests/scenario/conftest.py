@@ -29,7 +29,7 @@ from openassay.search.registry import SourceContext
 from openassay.settings import Settings, load
 from openassay.storage.events import SqlEvents, SqlNotes, SqlReviews
 from openassay.storage.locks import FileLocks
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.threads import SqlThreads
 from openassay.testing import (

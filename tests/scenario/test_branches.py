@@ -14,7 +14,7 @@ from openassay.models.plan import Mode
 from openassay.models.report import ReportStatus
 from openassay.models.thread import BranchChanges, CheckpointInfo, ResearchOptions
 from openassay.storage.database import ALL_TABLES
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, LAKE, QUESTION, SURVEY

@@ -13,7 +13,7 @@ from openassay.models.plan import Plan
 from openassay.models.report import ReportClaim
 from openassay.reasoning.base import ClaimExtraction, DraftClaim, Evidence
 from openassay.testing import make_document
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GUIDE, LAKE, QUESTION, SURVEY
 

@@ -8,7 +8,7 @@ import pytest
 
 from openassay.errors import IntegrityError
 from openassay.storage.database import THREADS, timestamp
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from tests.scenario.conftest import Lab
 

@@ -22,7 +22,7 @@ from openassay.models.event import Event, RunStatus
 from openassay.models.plan import Depth, Mode
 from openassay.models.thread import Branch, ResearchOptions, Run, Thread
 from openassay.settings import load
-from openassay.storage.rows import Seals
+from openassay.storage.sealed_rows import Seals
 from openassay.storage.threads import SqlThreads
 from tests.fakes.llm_server import FakeLlmServer
 from tests.fakes.model import FakeModel
@@ -237,7 +237,7 @@ async def test_a_restoring_that_was_interrupted_is_done_again(
 
     async with engine_on(tmp_path) as engine:
         with monkeypatch.context() as patch:
-            patch.setattr("openassay.engine.recovery.restore_checkpoint", dies)
+            patch.setattr("openassay.engine.run_journal.restore_checkpoint", dies)
             with pytest.raises(KeyboardInterrupt):
                 await engine.restore(folder)
         run = (await engine.threads.runs(finished.run.thread))[0]

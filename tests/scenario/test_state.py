@@ -22,7 +22,7 @@ from openassay.reasoning.base import AnalysisRequest, ReadRequest
 from openassay.settings import load
 from openassay.state import append_messages, question_input
 from openassay.storage.database import TableSpec
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.testing import FakeSource, make_document
 from tests.fakes.web import LargeRemote
 from tests.scenario.checking import check_report, stored_texts

@@ -91,7 +91,7 @@ async def test_everything_a_run_writes_stands_behind_its_fence(
             open_ones.append(scope)
         real(connection, scope)
 
-    monkeypatch.setattr("openassay.storage.rows.check_fence", look)
+    monkeypatch.setattr("openassay.storage.sealed_rows.check_fence", look)
     async with running(on_postgres(tmp_path, postgres_address)) as engine:
         run = await engine.start(QUESTION, QUICK)
         assert (await engine.wait(run.id)).run.status is RunStatus.DONE

@@ -21,7 +21,7 @@ from openassay.models.plan import Depth
 from openassay.models.thread import ResearchOptions
 from openassay.models.user import Preferences, Upload, UploadQuota
 from openassay.settings import Settings, load
-from openassay.storage.rows import Seals
+from openassay.storage.sealed_rows import Seals
 from tests.conftest import PostgresServer
 from tests.scenario.checking import check_report
 

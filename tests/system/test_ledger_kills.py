@@ -18,7 +18,7 @@ import pytest
 from openassay.errors import BudgetError
 from openassay.models.spend import MICRO, Caps, Reservation
 from openassay.storage.ledger import SqlLedger
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 
 WORKERS = 6
@@ -37,7 +37,7 @@ from pathlib import Path
 from openassay.errors import BudgetError, StorageError
 from openassay.models.spend import Charge, Reservation
 from openassay.storage.ledger import SqlLedger
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 
 path, bill, worker, calls, worst, at_once, in_flight = Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])

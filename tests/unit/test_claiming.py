@@ -15,7 +15,7 @@ from openassay.reasoning.rules.read import find_context_start, needs_context, sp
 from openassay.text.negation import find_hedges, find_negations
 from openassay.text.sentences import split_sentences
 from openassay.text.words import words
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 
 PLAN = Plan(
     goal="How large is Lake Orta?", depth=Depth.QUICK,

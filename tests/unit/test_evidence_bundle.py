@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from openassay.cli.evidence import Verification, verify_bundle
 from openassay.errors import EvidenceError, OpenAssayError, UsageError
-from openassay.export.evidence import (
+from openassay.export.bundles import (
     KEY_FILE,
     Manifest,
     build_members,
@@ -299,7 +299,7 @@ def test_what_is_larger_than_the_limits_is_neither_written_nor_read(
     check: Callable[..., Verification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = b"".join(pack_members(members()))
-    monkeypatch.setattr("openassay.export.evidence.MOST_BYTES", len(whole) - 1)
+    monkeypatch.setattr("openassay.export.bundles.MOST_BYTES", len(whole) - 1)
     assert "the most" in check(whole).reason
     with pytest.raises(EvidenceError, match="the most"):
         list(pack_members(members()))

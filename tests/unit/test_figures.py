@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 
 pytestmark = pytest.mark.requirement("X-03")
 

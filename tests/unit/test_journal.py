@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from langgraph.types import Send
 
 from openassay.engine.journal import JournalContents, JournalWriter, ProgressPage, RunRows, move_aside, read_journal
-from openassay.engine.recovery import decode_value, encode_value
+from openassay.engine.run_journal import decode_value, encode_value
 from openassay.errors import IntegrityError, OpenAssayError, UsageError
 from openassay.models.event import Event, EventKind, RunStatus
 from openassay.models.evidence import Document
 from openassay.models.thread import Run, Thread
-from openassay.storage.rows import Seals
+from openassay.storage.sealed_rows import Seals
 
 KEY = "a key that only these tests have"
 TEXT = "The tides in the Bay of Fundy are up to 16.3 metres high. \u2028 Größe."

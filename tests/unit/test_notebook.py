@@ -11,7 +11,7 @@ from langgraph.types import Send
 from openassay.state import COLLECTED, FIELDS, LARGE, State, StateCompactor, collect, note_names
 from openassay.storage.database import NOTES
 from openassay.storage.events import SqlNotes
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from tests.contract.conftest import with_threads
 

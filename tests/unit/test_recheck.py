@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openassay.engine.recheck import recheck_report
+from openassay.engine.report_check import recheck_report
 from openassay.models.evidence import Mark, Verdict
 from openassay.models.report import Coverage, ReportData, ReportSpan, Section, Sentence
 from tests.unit.test_evidence_bundle import GAZETTE, SURVEY, TEXT, small

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 from tests.growth import growth
 
 pytestmark = pytest.mark.requirement("X-03")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openassay.errors import ConfigurationError, IntegrityError
-from openassay.storage.rows import Seals, derive_key
+from openassay.storage.sealed_rows import Seals, derive_key
 
 KEY = "a key that only these tests have"
 ENCRYPTING = Seals(KEY, encrypt=True)

@@ -12,7 +12,7 @@ from openassay.models.report import Issue
 from openassay.nodes.report import build_key_figures
 from openassay.reasoning.base import Draft, DraftSection, DraftSentence, WriteRequest
 from openassay.reasoning.rules.write import write
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 from openassay.verification.terms import KnownTerms
 
 QUESTIONS = ("How large is Lake Marrow?", "Why did Lake Marrow shrink?", "What is planned for Lake Marrow?")

@@ -24,7 +24,7 @@ from openassay.cli.options import RunId, ThreadId, json_option
 from openassay.cli.runtime import find_run, find_thread, handle_signals, run_on_thread
 from openassay.cli.screen import print_json, print_message, shorten, to_one_line, wrap_line
 from openassay.errors import EvidenceError, NotFoundError, PathError, ReadError, UsageError
-from openassay.export import evidence, open_atomically
+from openassay.export import bundles, open_atomically
 from openassay.models.evidence import Document
 from openassay.models.report import ReportData, SourceCard
 from openassay.models.thread import Run
@@ -70,7 +70,7 @@ class VerificationRow(NamedTuple):
 
 class Verification(NamedTuple):
     rows: list[VerificationRow]
-    manifest: evidence.Manifest | None = None
+    manifest: bundles.Manifest | None = None
 
     @property
     def refused(self) -> bool:
@@ -101,7 +101,7 @@ def verify(
     """Check every hash, passage and figure of a bundle again: offline, without a model, on any machine."""
     if show and json:
         raise UsageError("--json does not go with --open", help="Leave out one of them.")
-    signer = evidence.resolve_fingerprint(key) if key is not None else None
+    signer = bundles.resolve_fingerprint(key) if key is not None else None
     found = verify_bundle(file, signer)
     if show:
         return _show_bundle(file, found, port=port, browser=not no_browser)
@@ -109,7 +109,7 @@ def verify(
         manifest = found.manifest
         about = manifest.plain() if manifest else None
         if about and manifest and manifest.signature:
-            about["fingerprint"] = evidence.compute_fingerprint(manifest.signature.key)
+            about["fingerprint"] = bundles.compute_fingerprint(manifest.signature.key)
         checks = [row._asdict() for row in found.rows]
         result = {"file": str(file), "ok": not found.refused, "reason": found.reason or None, "checks": checks}
         print_json({**result, "manifest": about})
@@ -123,9 +123,9 @@ def verify(
 def verify_bundle(path: Path, signer: str | None = None) -> Verification:
     """Check a bundle; `signer` is the fingerprint of who must have signed it. PathError where there is no file."""
     rows: dict[str, VerificationRow] = {}
-    manifest: evidence.Manifest | None = None
+    manifest: bundles.Manifest | None = None
     try:
-        with evidence.open_bundle(path) as bundle:
+        with bundles.open_bundle(path) as bundle:
             manifest = bundle.manifest
             members = len(bundle.names)
             # Each row before the next, so that a fault ends where it is.
@@ -142,22 +142,22 @@ def verify_bundle(path: Path, signer: str | None = None) -> Verification:
     return Verification([rows.get(name, VerificationRow(name, "-")) for name in CHECKS], manifest)
 
 
-def _check_signature(manifest: evidence.Manifest, signer: str | None) -> VerificationRow:
+def _check_signature(manifest: bundles.Manifest, signer: str | None) -> VerificationRow:
     signed = manifest.signature
     if signed is None:
         missing = ("nobody has signed it",) if signer else ()
         return VerificationRow("signature", "FAILED" if signer else "note", 0, missing, "none: nobody has signed it")
-    who = evidence.compute_fingerprint(signed.key)
-    if not evidence.is_valid_signature(signed, manifest.digest):
+    who = bundles.compute_fingerprint(signed.key)
+    if not bundles.is_valid_signature(signed, manifest.digest):
         return _make_row("signature", 1, [f"the signature of {who} is not under this digest"])
     if signer and who != signer:
         return _make_row("signature", 1, [f"{who} has signed it, and not {signer}"])
     return VerificationRow("signature", "ok", 1, note=f"{who}{'' if signer else ', unconfirmed (see --key)'}")
 
 
-def _check_report(bundle: evidence.EvidenceBundle) -> Iterator[VerificationRow]:
+def _check_report(bundle: bundles.EvidenceBundle) -> Iterator[VerificationRow]:
     """Check whether the report is what its snapshots say."""
-    from openassay.engine.recheck import recheck_report
+    from openassay.engine.report_check import recheck_report
 
     report = bundle.read_report()
     wrong = bundle.check_agreement(report)
@@ -226,7 +226,7 @@ def bundle(
 
     async def collect(engine: Engine, thread: str) -> tuple[Path, dict[str, bytes]]:
         report = await load_report(engine, thread, await find_run(engine, thread, run))
-        documents = [await engine.document(name) for name in evidence.list_document_hashes(report)]
+        documents = [await engine.document(name) for name in bundles.list_document_hashes(report)]
         for document in documents:
             if clean.redact_secrets(document.text) != document.text:
                 raise EvidenceError(
@@ -236,13 +236,13 @@ def bundle(
                 )
         # Of files on this machine only their names. What sources say stays: it is compared with the snapshots.
         shown = redact_report(report, clean).model_copy(update={"claims": report.claims})
-        key = None if unsigned else evidence.load_key(settings.data_dir)
-        members = await asyncio.to_thread(evidence.build_members, shown, documents, key)
+        key = None if unsigned else bundles.load_key(settings.data_dir)
+        members = await asyncio.to_thread(bundles.build_members, shown, documents, key)
         return out or Path(f"{thread}.openassay"), members
 
     target, members = run_on_thread(thread, collect)
     with open_atomically(target) as file:  # complete and checked, or not there at all
-        file.writelines(evidence.pack_members(members))
+        file.writelines(bundles.pack_members(members))
         file.flush()
         made = verify_bundle(Path(file.name))
         if made.refused:
@@ -254,7 +254,7 @@ def bundle(
     if made.manifest is not None:
         print_message(f"digest {made.manifest.digest}")
         if made.manifest.signature is not None:
-            print_message(f"signed by {evidence.compute_fingerprint(made.manifest.signature.key)}")
+            print_message(f"signed by {bundles.compute_fingerprint(made.manifest.signature.key)}")
 
 
 # -- showing ------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def _show_bundle(path: Path, found: Verification, *, port: int, browser: bool) -
         )
     if found.manifest is not None:
         signed = found.manifest.signature
-        signature = f"signed by {evidence.compute_fingerprint(signed.key)}" if signed else "not signed"
+        signature = f"signed by {bundles.compute_fingerprint(signed.key)}" if signed else "not signed"
         print_message(f"Checked: digest {found.manifest.digest[:16]}…, {signature}.")
     report, documents = read_bundle(path)
 
@@ -290,7 +290,7 @@ def _show_bundle(path: Path, found: Verification, *, port: int, browser: bool) -
 
 
 def read_bundle(path: Path) -> tuple[ReportData, list[Document]]:
-    with evidence.open_bundle(path) as bundle:
+    with bundles.open_bundle(path) as bundle:
         documents = []
         for record in bundle.read_sources():
             facts: dict[str, Any] = record.model_dump(exclude={"document", "characters"})

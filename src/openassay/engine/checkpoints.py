@@ -34,7 +34,7 @@ from openassay.models.base import Record
 from openassay.state import evidence_values, note_names
 from openassay.storage.database import CHECKPOINTS, NOTES, PARTS, USED_DOCUMENTS, WRITES, run_in_thread
 from openassay.storage.events import SqlNotes, record_documents
-from openassay.storage.rows import ALTERATION_HELP, Row, Rows, Writer, row_name
+from openassay.storage.sealed_rows import ALTERATION_HELP, Row, Rows, Writer, row_name
 from openassay.storage.threads import open_thread_writer
 
 # The ids of checkpoints tell their order, by the clock of the machine that made them.

@@ -24,9 +24,9 @@ from openassay.search.ranking import fuse
 from openassay.text.relations import relate
 from openassay.text.sentences import LONGEST_PASSAGE, split_passages, split_sentences
 from openassay.verification.corroboration import CorroborationIndex, find_best_sentences
-from openassay.verification.figures import check_statement
 from openassay.verification.quotes import find_quote
 from openassay.verification.sources import assess_credibility
+from openassay.verification.statement_check import check_statement
 
 
 async def search_sources(sources: Sequence[Source], query: str, limit: int) -> tuple[list[Hit], list[str]]:

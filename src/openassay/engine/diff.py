@@ -15,7 +15,7 @@ from openassay.models.report import Level, ReportClaim, ReportData, ReportStatus
 from openassay.protocols import DocumentStore
 from openassay.text.urls import canonicalize_url
 from openassay.text.words import fold, jaccard
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 
 NEAR = 0.6  # of the words of two statements, figures aside, from which they are two versions of one
 _FIGURE = re.compile(r"\d[\d.,]*")

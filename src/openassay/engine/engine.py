@@ -15,7 +15,7 @@ from openassay.engine.archive import ThreadArchive
 from openassay.engine.branches import UNTITLED, BranchService, VetoService, make_title
 from openassay.engine.history import ThreadHistory
 from openassay.engine.interrupts import InterruptService
-from openassay.engine.recovery import read_restorable, restore_run
+from openassay.engine.run_journal import read_restorable, restore_run
 from openassay.engine.runner import DRAIN_SECONDS, EVENT_POLL_SECONDS, CostLimit, Runner, new_id
 from openassay.engine.state_view import StateView, build_view
 from openassay.engine.thread_lock import ThreadLock

@@ -30,7 +30,7 @@ from openassay.models.base import Record
 from openassay.models.event import Event, RunStatus
 from openassay.models.evidence import Document
 from openassay.models.thread import Branch, Run, Thread
-from openassay.storage.rows import Seals
+from openassay.storage.sealed_rows import Seals
 
 FORMAT = 2
 RECORDS, EVENTS, PROGRESS = "records.jsonl", "events.jsonl", "progress.md"

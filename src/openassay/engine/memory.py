@@ -23,7 +23,7 @@ from openassay.search.registry import parse_host_or_source
 from openassay.settings import Settings, load
 from openassay.storage.locks import lock_handle
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.users import SqlMemories
 from openassay.text.language import language_code
 from openassay.text.words import clean_text, fold, is_readable, stems

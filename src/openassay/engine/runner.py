@@ -20,7 +20,7 @@ from openassay import protocols
 from openassay.context import ReasonerProvider, ResearchContext, current_run, current_step
 from openassay.engine.checkpoints import SqlCheckpointSaver
 from openassay.engine.memory import UserMemory
-from openassay.engine.recovery import JournalRecorder, refuse_partial
+from openassay.engine.run_journal import JournalRecorder, refuse_partial
 from openassay.engine.thread_lock import ThreadLock, retry_storage, shield_until_done
 from openassay.engine.validation import build_review, read_interrupts
 from openassay.errors import (

@@ -25,9 +25,9 @@ from openassay.state import State, load_plan, load_selected, load_sources
 from openassay.text.sentences import split_sentences
 from openassay.text.words import stems, words
 from openassay.verification.corroboration import CorroborationIndex
-from openassay.verification.figures import StatementCheck, check_statement
 from openassay.verification.quotes import is_verbatim_span
 from openassay.verification.sources import Credibility, assess_credibility, group_documents
+from openassay.verification.statement_check import StatementCheck, check_statement
 from openassay.verification.verdict import OPPOSED, SpanEvidence, decide_verdict
 
 MAX_SPANS = 6  # candidates per claim; a seventh witness would change nothing

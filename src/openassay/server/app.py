@@ -16,7 +16,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openassay.bootstrap import open_server_resources
-from openassay.engine.bundle import store_report
+from openassay.engine.bundle_import import store_report
 from openassay.engine.webhooks import WebhookSender
 from openassay.errors import ConfigurationError, OpenAssayError
 from openassay.models.evidence import Document

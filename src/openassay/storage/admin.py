@@ -12,7 +12,7 @@ from openassay.models.user import Upload
 from openassay.settings import Settings
 from openassay.storage.database import ALL_TABLES, EVENTS, MEMORIES, UPLOADS, Connection, migration_history
 from openassay.storage.postgres import PostgresDatabase
-from openassay.storage.rows import Rows
+from openassay.storage.sealed_rows import Rows
 from openassay.storage.sqlite import SqliteDatabase
 from openassay.storage.uploads import FileStore
 

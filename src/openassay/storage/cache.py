@@ -15,8 +15,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from openassay.settings import CacheSettings
-from openassay.storage.connections import Outage, RedisLink, ServerLinks, redis_key
 from openassay.storage.database import run_in_thread
+from openassay.storage.shared_servers import Outage, RedisLink, ServerLinks, redis_key
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

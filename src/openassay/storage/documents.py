@@ -11,7 +11,7 @@ from openassay.errors import EvidenceError, NotFoundError
 from openassay.models.base import utc_now
 from openassay.models.evidence import Document
 from openassay.storage.database import DOCUMENTS, Connection, run_in_thread, timestamp
-from openassay.storage.rows import Rows, RowStore
+from openassay.storage.sealed_rows import Rows, RowStore
 
 _log = logging.getLogger("openassay")
 _HEX_DIGITS = 64

@@ -14,7 +14,7 @@ from openassay.errors import IntegrityError, LateAnswerError, NotFoundError, Sto
 from openassay.models.event import Event
 from openassay.models.thread import AnswerOrigin, Review
 from openassay.storage.database import EVENTS, NOTES, REVIEWS, USED_DOCUMENTS, ConstraintError, run_in_thread
-from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer, row_name
+from openassay.storage.sealed_rows import ALTERATION_HELP, Row, Rows, RowStore, Writer, row_name
 from openassay.storage.threads import open_thread_writer
 
 _LAST = "SELECT coalesce(max(seq), 0) AS seq FROM events WHERE run = ?"

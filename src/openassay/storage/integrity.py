@@ -13,7 +13,7 @@ from typing import NamedTuple
 from openassay.errors import ConfigurationError, EvidenceError, IntegrityError, StorageError
 from openassay.storage.database import ALL_TABLES, DOCUMENTS, Connection, Database, TableSpec, run_in_thread
 from openassay.storage.documents import load_document
-from openassay.storage.rows import ALTERATION_HELP, Head, Rows, RowStore, Seals, overwrite_row
+from openassay.storage.sealed_rows import ALTERATION_HELP, Head, Rows, RowStore, Seals, overwrite_row
 from openassay.storage.threads import run_ids
 
 _THREAD_DOCUMENTS = "SELECT document FROM used_documents WHERE thread = ?"

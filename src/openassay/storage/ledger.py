@@ -13,7 +13,7 @@ from openassay.models.base import utc_now
 from openassay.models.spend import MICRO, Caps, Charge, LedgerCall, ModelSpend, Reservation, Spend
 from openassay.models.thread import LOCAL, ResearchOptions
 from openassay.storage.database import ACCOUNTS, CALLS, RUNS, THREADS, run_in_thread, timestamp
-from openassay.storage.rows import Row, Rows, RowStore, Writer
+from openassay.storage.sealed_rows import Row, Rows, RowStore, Writer
 
 # Why a call ended without an answer; a line without an error has one, or may still get one.
 NEVER_SENT = "never sent: its caller died"

@@ -22,8 +22,8 @@ from weakref import WeakValueDictionary
 from openassay.errors import NotFoundError, StaleLeaseError, StorageError, ThreadBusyError
 from openassay.models.thread import is_id
 from openassay.protocols import Lease
-from openassay.storage.connections import PostgresLink
 from openassay.storage.database import Connection
+from openassay.storage.shared_servers import PostgresLink
 
 if TYPE_CHECKING:
     from psycopg import Connection as PsycopgConnection

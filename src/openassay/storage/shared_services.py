@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from openassay.protocols import RateDecision, RateLimiter, Signals, TokenBucket
 from openassay.settings import Settings
 from openassay.storage.cache import CacheLayer, open_cache
-from openassay.storage.connections import REDIS_PREFIX, PostgresLink, RedisLink, ServerLink, ServerLinks, redis_key
 from openassay.storage.locks import UserLock
+from openassay.storage.shared_servers import REDIS_PREFIX, PostgresLink, RedisLink, ServerLink, ServerLinks, redis_key
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection

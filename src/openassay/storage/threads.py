@@ -36,7 +36,7 @@ from openassay.storage.database import (
     timestamp,
 )
 from openassay.storage.documents import DUE_FOR_SWEEP, GRACE_PERIOD, sweep_documents
-from openassay.storage.rows import ALTERATION_HELP, Row, Rows, RowStore, Writer
+from openassay.storage.sealed_rows import ALTERATION_HELP, Row, Rows, RowStore, Writer
 
 _log = logging.getLogger("openassay")
 _BATCH = 500  # runs in one statement

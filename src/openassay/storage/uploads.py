@@ -22,7 +22,7 @@ from urllib.parse import quote
 from openassay.errors import IntegrityError, NotFoundError, StorageError, UsageError
 from openassay.models.user import SCHEME, Upload, UploadCursor, UploadQuota
 from openassay.storage.database import CHUNKS, UPLOADS, run_in_thread, timestamp
-from openassay.storage.rows import ALTERATION_HELP, Rows, RowStore, Writer
+from openassay.storage.sealed_rows import ALTERATION_HELP, Rows, RowStore, Writer
 
 ABANDON_SECONDS = 3600  # after which an incoming file will not arrive any more, and no run reads a copy any more
 CHUNK = 131_072  # bytes in a row: a few of them are in memory at a time, and 200 where everything is sealed anew

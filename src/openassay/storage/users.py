@@ -27,7 +27,7 @@ from openassay.storage.database import (
     run_in_thread,
     timestamp,
 )
-from openassay.storage.rows import Row, Rows, RowStore
+from openassay.storage.sealed_rows import Row, Rows, RowStore
 from openassay.storage.threads import open_thread_writer
 
 _OWNED = (

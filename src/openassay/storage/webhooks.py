@@ -25,7 +25,7 @@ from openassay.storage.database import (
     run_in_thread,
     timestamp,
 )
-from openassay.storage.rows import Row, RowStore, Writer
+from openassay.storage.sealed_rows import Row, RowStore, Writer
 
 MAX_WEBHOOKS = 20  # of one user
 LIST_LIMIT = 100

@@ -16,7 +16,7 @@ from openassay.text.negation import are_opposite
 from openassay.text.relations import find_main_figure, relate
 from openassay.text.sentences import TextSpan, is_statement, split_sentences
 from openassay.text.words import STOP_WORDS, content_words, stem
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 
 # Reasons are recall at five on WiCE, .880 as it stands (halves .873 and .887). Constants drawn at random and chosen on
 # one half find .870 on the other.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openassay.text.negation import has_negation
 from openassay.text.sentences import split_sentences
 from openassay.text.words import content_words, fold, stem, stems
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 
 if TYPE_CHECKING:
     import numpy as np

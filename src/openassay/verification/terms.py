@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from openassay.text.words import content_words, stem, words
-from openassay.verification.figures import check_statement
+from openassay.verification.statement_check import check_statement
 
 _FIGURE = re.compile(r"\d[\d.,]*")
 LARGEST_COUNT = 100  # figures up to here may count sources, rounds or statements

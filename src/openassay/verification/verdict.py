@@ -23,8 +23,8 @@ from openassay.text.questions import (
 )
 from openassay.text.relations import find_years, relate
 from openassay.text.words import interleave_groups, stems
-from openassay.verification.figures import StatementCheck, check_statement
 from openassay.verification.sources import CREDIBLE, Credibility, group_by_origin
+from openassay.verification.statement_check import StatementCheck, check_statement
 from openassay.verification.wording import content_share, is_grounded
 
 # Which claims bear a sentence out: those it names, or, where the writer named the wrong ones, those that say it.

@@ -26,8 +26,8 @@ from openassay.errors import ConfigurationError, NotFoundError, OpenAssayError, 
 from openassay.models.event import AT_WORK, RunStatus, Status
 from openassay.models.thread import Run
 from openassay.settings import Settings
-from openassay.storage.connections import Outage
 from openassay.storage.database import Database, run_in_thread
+from openassay.storage.shared_servers import Outage
 from openassay.telemetry.metrics import count_live_workers, has_table
 
 RUNS, BEGUN, CHORES = "runs", "begun", "chores"  # the names of the queues

@@ -26,8 +26,8 @@ from openassay.models.event import AT_WORK
 from openassay.models.thread import Run
 from openassay.settings import Settings
 from openassay.storage.admin import database_address
-from openassay.storage.connections import Outage
 from openassay.storage.postgres import ATTEMPT_SECONDS, KEEPALIVE, connect_options
+from openassay.storage.shared_servers import Outage
 from openassay.telemetry.endpoint import open_endpoint
 from openassay.worker.attempts import Attempts
 from openassay.worker.queue import BEGUN, CHORES, RUNS, WORK, RunQueue, check_fleet, prepare_tables

@@ -13,8 +13,8 @@ from openassay.models.thread import ResearchOptions
 from openassay.server import stream
 from openassay.server.app import RunningServer
 from openassay.settings import load
-from openassay.storage.connections import RedisLink
 from openassay.storage.ledger import SqlSpending
+from openassay.storage.shared_servers import RedisLink
 from tests.conftest import ValkeyServer
 from tests.fakes.llm_server import FakeLlmServer
 from tests.fakes.model import FakeModel

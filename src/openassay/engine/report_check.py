@@ -12,7 +12,7 @@ from typing import NamedTuple
 from openassay.errors import EvidenceError
 from openassay.models.evidence import Mark, Verdict
 from openassay.models.report import KeyFigure, ReportClaim, ReportData, ReportSpan, ReportStatus, Sentence, ShortAnswer
-from openassay.verification.figures import extract_numbers
+from openassay.verification.statement_check import extract_numbers
 from openassay.verification.wording import LEAST_CONTENT_SHARE, content_share
 
 MAX_TIES = 1_000_000  # of statements to spans: real reports have some hundreds

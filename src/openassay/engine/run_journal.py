@@ -28,7 +28,7 @@ from openassay.protocols import DocumentStore
 from openassay.state import StateCompactor, evidence_values, note_names
 from openassay.storage.events import SqlEvents, SqlNotes, find_documents
 from openassay.storage.ledger import SqlLedger
-from openassay.storage.rows import Seals
+from openassay.storage.sealed_rows import Seals
 from openassay.storage.threads import SqlThreads
 
 _log = logging.getLogger("openassay")
