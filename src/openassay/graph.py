@@ -27,7 +27,7 @@ sub-question only.
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from functools import wraps
+from functools import cache, wraps
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -100,6 +100,11 @@ NODES += (write, review, approve_review, approve_output, publish, fallback, with
 
 def build_graph(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "CompiledStateGraph[Any, Any, Any, Any]":
     """Compile the research graph; without a checkpointer for tools that bring their own."""
+    return define_graph().compile(checkpointer=checkpointer, name="openassay")
+
+
+@cache  # it is the same for every engine of a process, and takes 40 ms
+def define_graph() -> "StateGraph[Any, Any, Any, Any]":
     graph = StateGraph(State, context_schema=ResearchContext)
     for node in NODES:
         graph.add_node(node.__name__, instrument_node(node), retry_policy=RETRY)
@@ -138,7 +143,7 @@ def build_graph(checkpointer: "BaseCheckpointSaver[Any] | None" = None) -> "Comp
     graph.add_conditional_edges("approve_output", instrument_edge(after_output_approval))
     graph.add_edge("publish", END)
     graph.add_edge("fallback", END)
-    return graph.compile(checkpointer=checkpointer, name="openassay")
+    return graph
 
 
 def entry(state: State) -> Literal["understand", "withdraw"]:
