@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OPENASSAY = Path(sys.executable).with_name("openassay")
 LIBRARY = ROOT / "examples" / "library"
 ESCAPE = re.compile(r"\x1b[\[\]()][0-9;?]*[ -/]*[@-~]?")
-PATIENCE = 60.0
+PATIENCE = 300.0  # seconds; a machine that is busy with other tests has taken more than 60
 PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
