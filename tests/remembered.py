@@ -61,12 +61,13 @@ class RememberedAnswers:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None or self._process != os.getpid():
-            self._connection = sqlite3.connect(self._file, timeout=5, check_same_thread=False)
+            self._connection = sqlite3.connect(self._file, timeout=60, check_same_thread=False)
             self._process = os.getpid()
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = OFF")
             with self._connection:
                 self._connection.execute("CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, answer BLOB)")
+            self._connection.execute("PRAGMA busy_timeout = 5000")
         return self._connection
 
     def close(self) -> None:
