@@ -20,14 +20,11 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hypothesis
 import pytest
 from pydantic import SecretStr
-
-if TYPE_CHECKING:
-    from tests.remembered import RememberedAnswers
 
 # A machine that is busy with other things is no reason to fail; tests have a time limit of their own.
 hypothesis.settings.register_profile("patient", deadline=None)
@@ -37,7 +34,6 @@ hypothesis.settings.load_profile("patient")
 ROOT = Path(__file__).resolve().parent.parent
 EVAL_DATA = os.environ.get("OPENASSAY_EVAL_DATA")
 PROPERTY = "requirement"
-ANSWERS = "answers.sqlite3"  # of models, for all workers
 _TESTS = count(1)
 
 
@@ -164,18 +160,14 @@ def _clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
 MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 
-def shared_by_workers(factory: pytest.TempPathFactory) -> Path:
-    base = factory.getbasetemp()
-    return base.parent if base.name.startswith("popen-") else base
-
-
 @pytest.fixture(scope="session")
 def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
     """`make_once("library", make)`: a folder that one worker fills, and that all of them look at."""
-    shared = shared_by_workers(tmp_path_factory)
+    base = tmp_path_factory.getbasetemp()
+    shared_by_workers = base.parent if base.name.startswith("popen-") else base
 
     def call(name: str, make: Callable[[Path], object]) -> Path:
-        folder = shared / f"{name}-made-once"
+        folder = shared_by_workers / f"{name}-made-once"
         folder.mkdir(exist_ok=True)
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -188,21 +180,6 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
         return folder / "content"
 
     return call
-
-
-@pytest.fixture(scope="session")
-def _remembered_answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator["RememberedAnswers"]:
-    from tests.remembered import RememberedAnswers
-
-    answers = RememberedAnswers(shared_by_workers(tmp_path_factory) / ANSWERS)
-    yield answers
-    answers.close()
-
-
-@pytest.fixture(autouse=True)
-def _models_remember(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if ROOT / "tests" / "unit" not in request.path.parents:  # they prove what the models are
-        request.getfixturevalue("_remembered_answers").wrap_models(monkeypatch.setattr)
 
 
 # PostgreSQL ------------------------------------------------------------------------------------------

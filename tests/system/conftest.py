@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ANSWERS, shared_by_workers
-from tests.system import forks
 from tests.system.command import Command, Ran
 
 TIDES = """# Tides in the Bay of Fundy
@@ -23,11 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("system")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _forks_remember(tmp_path_factory: pytest.TempPathFactory) -> None:
-    forks.REMEMBERED.append(shared_by_workers(tmp_path_factory) / ANSWERS)
 
 
 def write_docs(folder: Path) -> Path:

@@ -2,8 +2,7 @@
 
 To import what it needs takes the command a second or two of CPU, and the tests start it hundreds of times. So one
 process imports it all and waits; a start is a fork of it, which the tests adopt: it is their child, to be read from,
-signalled, killed and waited for like any other. What models were asked before, by whichever test, they need not ask
-again. Run as a program, this file is the process that waits.
+signalled, killed and waited for like any other. Run as a program, this file is the process that waits.
 """
 
 import ctypes
@@ -41,7 +40,6 @@ BESIDES = (
 )
 AT_START = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR")  # heeded when an interpreter starts, or at imports
 PR_SET_CHILD_SUBREAPER = 36
-REMEMBERED: list[Path] = []  # where answers of models are kept, if they are
 SIZE = struct.Struct("!I")
 _one_at_a_time = threading.Lock()
 
@@ -109,7 +107,7 @@ def _waiting() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
     ours, its = socket.socketpair()
     environment = {**everyones(), "OPENBLAS_NUM_THREADS": "1"}  # else numpy starts a thread
     with its:
-        command = [sys.executable, "-P", __file__, str(its.fileno()), *map(str, REMEMBERED[:1])]
+        command = [sys.executable, "-P", __file__, str(its.fileno())]
         return ours, subprocess.Popen(command, pass_fds=[its.fileno()], env=environment)
 
 
@@ -162,12 +160,6 @@ def import_all() -> None:
 
     for name in (*(module.name for module in pkgutil.iter_modules(cli.__path__, "openassay.cli.")), *BESIDES):
         importlib.import_module(name)
-    for file in sys.argv[2:]:
-        sys.path.insert(0, str(Path(__file__).parents[2]))
-        from tests.remembered import RememberedAnswers
-
-        del sys.path[0]
-        RememberedAnswers(Path(file)).wrap_models(setattr)
     assert len(os.listdir("/proc/self/task")) == 1, "what other threads hold is held for ever in a fork"
     gc.collect()
     gc.freeze()
