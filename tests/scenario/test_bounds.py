@@ -225,9 +225,10 @@ async def test_every_entry_says_the_status_and_they_come_in_order(lab: Make) -> 
 
     entered = [event for event in await here.log(outcome.run.id) if event.kind == "enter"]
     stages = list(dict.fromkeys(event.stage for event in entered))
-    assert stages == [
-        "understand", "gate", "plan", "dispatch", "search", "fuse", "read", "consolidate", "analyse", "verify",
-        "write", "review", "publish",
+    side_by_side = stages[8:10]  # in the last round the analysis and the verification run beside each other
+    assert sorted(side_by_side) == ["analyse", "verify"]
+    assert [stage for stage in stages if stage not in side_by_side] == [
+        "understand", "gate", "plan", "dispatch", "search", "fuse", "read", "consolidate", "write", "review", "publish",
     ]  # fmt: skip
     statuses = [str(event.data["status"]) for event in entered if event.stage != "publish"]
     assert list(dict.fromkeys(statuses)) == ["planning", "searching", "analyzing", "writing", "reviewing"]
