@@ -103,16 +103,17 @@ class Graph:
 
         return self.step("Cast", tensor, to=getattr(TensorProto, kind))
 
-    def model(self) -> Any:
+    def model(self, name: str, result: str, width: int) -> Any:
+        """The whole graph, which gives the tensor `result` of so many columns."""
         from onnx import TensorProto, helper, numpy_helper
 
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
             for name in ("input_ids", "attention_mask")
         ]
-        output = helper.make_tensor_value_info("sentence", TensorProto.FLOAT, ["batch", WIDTH])
+        output = helper.make_tensor_value_info(result, TensorProto.FLOAT, ["batch", width])
         tensors = [numpy_helper.from_array(value, name) for name, value in self.constants.items()]
-        graph = helper.make_graph(self.nodes, "all-MiniLM-L6-v2 int8", inputs, [output], tensors)
+        graph = helper.make_graph(self.nodes, name, inputs, [output], tensors)
         opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="openassay")
 
@@ -229,7 +230,7 @@ def build(weights: Mapping[str, Floats]) -> Any:
     for layer in (f"encoder.layer.{i}" for i in range(LAYERS)):
         tokens = feed_forward(graph, layer, attention(graph, layer, tokens, mask))
     sentence(graph, tokens)
-    return graph.model()
+    return graph.model("all-MiniLM-L6-v2 int8", "sentence", WIDTH)
 
 
 def sample_sentences() -> list[str]:

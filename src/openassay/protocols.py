@@ -342,11 +342,16 @@ class Entailment(Protocol):
         ...
 
 
-class SupportScorer(Protocol):
-    """How far a quote supports a statement, 0 to 1. Never the only judge."""
+class SupportScore(NamedTuple):
+    """How likely evidence bears a statement out, and how likely it says otherwise, 0 to 1."""
 
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return one for each (statement, quote), in order."""
+    supported: float
+    refuted: float
+
+
+class SupportScorer(Protocol):
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
+        """Return one for each (statement, evidence), in order."""
         ...
 
 

@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Literal, NamedTuple
 
 from openassay.bootstrap import ServerResources
@@ -16,17 +17,15 @@ from openassay.errors import OpenAssayError
 from openassay.models.base import Record
 from openassay.models.evidence import Document, Hit, QuoteSpan, Verdict
 from openassay.models.report import ReportData, SourceCard
-from openassay.nodes.verify import ClaimWording, decide_claims
+from openassay.nodes.verify import ClaimWording, decide_claims, list_pairs, read_contexts
 from openassay.protocols import PageResult, Source
 from openassay.reasoning.base import DraftClaim
 from openassay.reasoning.rules import RuleReasoner
 from openassay.search.ranking import fuse
-from openassay.text.relations import relate
-from openassay.text.sentences import LONGEST_PASSAGE, split_passages, split_sentences
+from openassay.text.sentences import split_passages, split_sentences
 from openassay.verification.corroboration import CorroborationIndex, find_best_sentences
 from openassay.verification.quotes import find_quote
 from openassay.verification.sources import assess_credibility
-from openassay.verification.statement_check import check_statement
 
 
 async def search_sources(sources: Sequence[Source], query: str, limit: int) -> tuple[list[Hit], list[str]]:
@@ -71,42 +70,38 @@ async def judge_statement(
     """Return the verdict on a statement. A passage that says otherwise contradicts what nothing supports."""
     spans = await asyncio.to_thread(_find_candidates, statement, documents)
     reasoner = RuleReasoner(resources.embedder, resources.support, LazyCompanyRegister())
-    judged = await reasoner.judge([(statement, [span.quote]) for span in spans])
     draft = DraftClaim(wordings=(statement,), findings=(), questions=(), relevance=1.0)
-    wordings = [ClaimWording("C1", draft, statement, spans)]
+    contexts = await asyncio.to_thread(read_contexts, spans, documents)
+    wordings = [ClaimWording("C1", draft, statement, contexts)]
+    judged = await reasoner.judge(list_pairs(wordings))
     credibility = {name: assess_credibility(document) for name, document in documents.items()}
     [claim] = await asyncio.to_thread(
-        decide_claims, wordings, judged.judgements, documents, credibility, resources.support
+        partial(decide_claims, publish=False), wordings, judged.judgements, documents, credibility, resources.support
     )
-    values = await asyncio.to_thread(resources.support.scores, [(statement, span.quote) for span in spans])
-    scores = dict(zip(spans, values, strict=True))
-    against = [span for span in spans if relate(statement, span.quote) == "disagree"]
-    is_denied = claim.verdict is not Verdict.SUPPORTED and bool(against)
-    chosen = set(against) if is_denied else {*claim.spans, *claim.against} or set(spans)
+    values = await asyncio.to_thread(resources.support.scores, [(statement, found.render()) for found in contexts])
+    scores = {span: value for found, value in zip(contexts, values, strict=True) for span in found.spans}
+    chosen = {*claim.spans, *claim.against} or set(spans)
     evidence = []
-    for span in sorted((span for span in spans if span in chosen), key=lambda span: -scores[span]):
-        known = documents[span.document].title.split()
-        problems = check_statement(statement, [span.quote], known=known).problems
-        evidence.append(JudgedSpan(span, round(scores[span], 4), [problem.text for problem in problems]))
-    return StatementJudgement(
-        verdict=Verdict.CONTRADICTED if is_denied else claim.verdict,
-        confidence=0.0 if is_denied else claim.confidence,
-        reasons=[*(["a passage says otherwise"] if is_denied else []), *claim.reasons],
-        evidence=evidence,
-    )
+    for span in sorted((span for span in spans if span in chosen), key=lambda span: -scores[span].supported):
+        found = next(one for one in contexts if span in one.spans)
+        problems = [problem.text for problem in found.find_objections(statement)]
+        evidence.append(JudgedSpan(span, round(scores[span].supported, 4), problems))
+    return StatementJudgement(claim.verdict, claim.confidence, list(claim.reasons), evidence)
 
 
 def _find_candidates(statement: str, documents: dict[str, Document]) -> list[QuoteSpan]:
-    """Return the sentences that bear on the statement; of a short text, all of it."""
+    """Return the sentences that bear on the statement most; of a text that shares no word with it, how it begins."""
     passages = [one for document in documents.values() for one in split_passages(document.hash, document.text)]
     index = CorroborationIndex(passages, {name: document.title for name, document in documents.items()})
     found = [*index.find_equivalents(statement), *index.find_candidates(statement, MAX_CANDIDATES)]
-    found += [
-        QuoteSpan(document=document.hash, start=0, end=len(document.text), quote=document.text)
-        for document in documents.values()
-        if len(document.text) <= LONGEST_PASSAGE
-    ]
-    return list({(span.document, span.start, span.end): span for span in found}.values())[:MAX_CANDIDATES]
+    if not found:
+        openings = [(document, split_sentences(document.text)[:1]) for document in documents.values()]
+        found = [
+            QuoteSpan(document=document.hash, start=piece.start, end=piece.end, quote=piece.text)
+            for document, pieces in openings
+            for piece in pieces
+        ]
+    return list({(span.document, span.start): span for span in found}.values())[:MAX_CANDIDATES]
 
 
 # The sources of a report, each read again, and its passages looked for.

@@ -13,7 +13,7 @@ from openassay.models.base import Record
 from openassay.models.event import Status
 from openassay.models.evidence import Analysis, Claim, Document, DocumentKind, Finding, Hit, QuoteSpan
 from openassay.models.plan import Clarity, Gate, Mode, Plan, ThreadMessage
-from openassay.models.report import Issue, ReportClaim, ReportSpan, Section
+from openassay.models.report import Issue, ReportClaim, ReportContext, ReportSpan, Section
 from openassay.nodes.report import build_sections
 from openassay.protocols import DocumentStore
 from openassay.reasoning.base import Draft
@@ -323,8 +323,12 @@ def _view_claims(
             )
             for passages in (claim.spans, claim.against)
         )
-        fields = claim.model_dump(exclude={"spans", "against", "relevance"})
-        shown.append(ReportClaim(**fields, spans=spans, against=against))
+        context = tuple(
+            ReportContext(source=ids.get(item.document, ""), field=item.field, value=item.value)
+            for item in claim.context
+        )
+        fields = claim.model_dump(exclude={"spans", "context", "against", "relevance"})
+        shown.append(ReportClaim(**fields, spans=spans, context=context, against=against))
     return tuple(shown)
 
 

@@ -94,11 +94,20 @@ class Mark(StrEnum):
 
 
 class Judgement(Record):
-    """One opinion on whether a span supports a statement."""
+    """One opinion on whether a document supports a statement; of one that is partly borne out, what is."""
 
     verdict: Verdict
     score: float = Field(ge=0, le=1)
     reason: str = ""
+    narrower: str = ""
+
+
+class ContextItem(Record):
+    """What a document says of itself, and a claim rests on besides its spans: when it was published, its title."""
+
+    document: str
+    field: Literal["published", "title"]
+    value: str
 
 
 class Claim(Record):
@@ -108,6 +117,7 @@ class Claim(Record):
     text: str
     questions: tuple[str, ...]
     spans: tuple[QuoteSpan, ...] = ()
+    context: tuple[ContextItem, ...] = ()
     against: tuple[QuoteSpan, ...] = ()
     verdict: Verdict = Verdict.NOT_FOUND
     confidence: float = Field(default=0.0, ge=0, le=1)

@@ -159,6 +159,14 @@ class ReportSpan(Record):
     quote: str
 
 
+class ReportContext(Record):
+    """What a source says of itself, and a claim rests on besides its spans."""
+
+    source: str
+    field: str
+    value: str
+
+
 class ReportClaim(Record):
     id: str
     text: str
@@ -166,6 +174,7 @@ class ReportClaim(Record):
     confidence: float
     mark: Mark | None = None
     spans: tuple[ReportSpan, ...] = ()
+    context: tuple[ReportContext, ...] = ()
     against: tuple[ReportSpan, ...] = ()
     reasons: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from openassay.models.report import (
     OpenSubQuestion,
     Provenance,
     ReportClaim,
+    ReportContext,
     ReportData,
     ReportSpan,
     ReportStatus,
@@ -134,8 +135,11 @@ def _build_claim(claim: Claim, ids: Mapping[str, str]) -> ReportClaim:
         tuple(ReportSpan(source=ids[span.document], **span.model_dump()) for span in found)
         for found in (claim.spans, claim.against)
     )
-    fields = claim.model_dump(exclude={"spans", "against", "relevance"})
-    return ReportClaim(spans=spans, against=against, **fields)
+    context = tuple(
+        ReportContext(source=ids[item.document], field=item.field, value=item.value) for item in claim.context
+    )
+    fields = claim.model_dump(exclude={"spans", "context", "against", "relevance"})
+    return ReportClaim(spans=spans, context=context, against=against, **fields)
 
 
 def _list_notices(

@@ -8,7 +8,16 @@ from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.errors import ReasoningError
-from openassay.models.evidence import Claim, Disagreement, Document, Judgement, Mark, QuoteSpan, Verdict
+from openassay.models.evidence import (
+    Claim,
+    ContextItem,
+    Disagreement,
+    Document,
+    Judgement,
+    Mark,
+    QuoteSpan,
+    Verdict,
+)
 from openassay.nodes.analyse import load_evidence
 from openassay.nodes.read import load_passages
 from openassay.protocols import SupportScorer
@@ -22,26 +31,28 @@ from openassay.reasoning.base import (
     SourceRating,
 )
 from openassay.state import State, load_plan, load_selected, load_sources
-from openassay.text.sentences import split_sentences
 from openassay.text.words import stems, words
+from openassay.verification.context import EvidenceContext, find_missing_numbers, find_needed_sentences, read_context
 from openassay.verification.corroboration import CorroborationIndex
+from openassay.verification.figures import check_figures
 from openassay.verification.quotes import is_verbatim_span
 from openassay.verification.sources import Credibility, assess_credibility, group_documents
-from openassay.verification.statement_check import StatementCheck, check_statement
-from openassay.verification.verdict import OPPOSED, SpanEvidence, decide_verdict
+from openassay.verification.statement_check import check_statement
+from openassay.verification.verdict import DocumentEvidence, decide_verdict
+from openassay.verification.wording import content_share
 
 MAX_SPANS = 6  # candidates per claim; a seventh witness would change nothing
-OPENING_LENGTH = 4000  # characters at the beginning of a document in which it names its subject
+LEAST_KEPT = 0.75  # of the words of a narrower wording that are the claim's
 
 
 class ClaimWording(NamedTuple):
-    """One wording of a drafted claim, with the spans it may rest on."""
+    """One wording of a drafted claim, with what the documents say that it may rest on."""
 
     id: str
     draft: DraftClaim
     text: str
-    spans: list[QuoteSpan]
-    sought: int = 0  # of the spans, the first ones, found elsewhere: those it was drawn from do not say it
+    contexts: list[EvidenceContext]
+    sought: tuple[QuoteSpan, ...] = ()  # found elsewhere, since the passages it was drawn from do not say it
 
 
 async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
@@ -57,9 +68,11 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
     evidence = await asyncio.to_thread(add_corroboration, load_evidence(state), index, documents)
     extraction = await context.reasoner.extract_claims(plan, evidence)
     wordings = await asyncio.to_thread(_build_wordings, extraction.claims, evidence, documents, index)
-    judged = await judge_statements(
-        [(wording.text, [span.quote]) for wording in wordings for span in wording.spans], context
-    )
+    judged = await judge_statements(list_pairs(wordings), context)
+    if narrowed := narrow_wordings(wordings, judged.judgements):
+        again = await judge_statements(list_pairs(narrowed), context)
+        wordings = [*wordings, *narrowed]
+        judged = judged.model_copy(update={"judgements": (*judged.judgements, *again.judgements)})
     known = {name: assess_credibility(document) for name, document in documents.items()}
     credibility = lower_credibility(known, extraction.credibility)
     decided = select_wordings(
@@ -117,20 +130,51 @@ def _build_wordings(
     for number, draft in enumerate(drafts, 1):
         named = _distinct_spans(spans[name] for name in draft.findings if name in spans)[:MAX_SPANS]
         for text in draft.wordings:
-            # Where it may be from a passage named (figures and names agree, and half of its words are there), or one
-            # says the contrary, no other passage is looked for that might be read as saying it.
-            wanted, settled = set(stems(text)), False
-            for span in named:
-                half = 2 * len(wanted & set(stems(span.quote))) >= len(wanted)
-                title = documents[span.document].title.split()
-                settled = settled or (half and check_statement(text, [span.quote], known=title).agrees)
-                problems = () if settled else check_statement(text, [span.quote]).problems
-                settled = settled or any(problem.kind in OPPOSED for problem in problems)
+            # Where it may be from a document named (half of its words and all its figures are there), no other passage
+            # is looked for that might be read as saying it.
+            wanted = set(stems(text))
+            settled = any(
+                2 * len(wanted & set(stems(found.render()))) >= len(wanted)
+                and not any(check_figures(text, [found.text, found.head], found.published))
+                for found in read_contexts(named, documents)
+            )
             sought = [] if settled else index.find_candidates(text)
             others = index.find_equivalents(text, but={span.document for span in named})
             chosen = _distinct_spans([*sought, *named, *others])[:MAX_SPANS]
-            wordings.append(ClaimWording(f"C{number}", draft, text, chosen, len(sought)))
+            wordings.append(ClaimWording(f"C{number}", draft, text, read_contexts(chosen, documents), tuple(sought)))
     return wordings
+
+
+def read_contexts(spans: Iterable[QuoteSpan], documents: Mapping[str, Document]) -> list[EvidenceContext]:
+    """Read the spans of each document together, in its context."""
+    by_document: dict[str, list[QuoteSpan]] = {}
+    for span in spans:
+        by_document.setdefault(span.document, []).append(span)
+    return [read_context(documents[name], own) for name, own in by_document.items()]
+
+
+def list_pairs(wordings: Iterable[ClaimWording]) -> list[tuple[str, list[str]]]:
+    """What is to be judged: each wording with what one document says."""
+    return [(wording.text, [found.render()]) for wording in wordings for found in wording.contexts]
+
+
+def narrow_wordings(wordings: Sequence[ClaimWording], judgements: Sequence[Judgement]) -> list[ClaimWording]:
+    """Make a narrower wording of each claim that no document bears out, where one bears out a part of it."""
+    each = iter(judgements)
+    by_claim: dict[str, list[tuple[ClaimWording, EvidenceContext, Judgement]]] = {}
+    for wording in wordings:
+        by_claim.setdefault(wording.id, []).extend((wording, found, next(each)) for found in wording.contexts)
+    narrowed = []
+    for found in by_claim.values():
+        if any(judgement.verdict is Verdict.SUPPORTED for _, _, judgement in found):
+            continue
+        for wording, context, judgement in found:
+            text = judgement.narrower
+            # It may leave something out, and say nothing else.
+            if text and len(text) < len(wording.text) and content_share(text, [wording.text]) >= LEAST_KEPT:
+                narrowed.append(wording._replace(text=text, contexts=[context]))
+                break
+    return narrowed
 
 
 def add_corroboration(
@@ -179,47 +223,56 @@ def decide_claims(
     documents: Mapping[str, Document],
     credibility: Mapping[str, Credibility],
     support: SupportScorer,
+    *,
+    publish: bool = True,
 ) -> list[Claim]:
-    """Decide on every wording. A claim also gets the sentences that name what it is about, and a remark where it rests
-    on passages it was not drawn from."""
+    """Decide on every wording. A claim also gets the sentences with figures and names that its quotes lack, what it
+    rests on of its documents' own record, and a remark where it rests on passages it was not drawn from. To
+    `publish` it, a reader has to find its numbers there."""
     groups = group_documents(documents.values())
-    pairs = [(wording.text, span.quote) for wording in wordings for span in wording.spans]
-    each = zip(judgements, support.scores(pairs), strict=True)
+    pairs = [(wording.text, found.render()) for wording in wordings for found in wording.contexts]
+    each = zip(judgements, (score.supported for score in support.scores(pairs)), strict=True)
     claims = []
     for wording in wordings:
         draft, text = wording.draft, wording.text
-        weighed, naming = [], dict[QuoteSpan, QuoteSpan]()
-        for span in wording.spans:
-            judgement, score = next(each)
-            figures, document = check_statement(text, [span.quote]), documents[span.document]
-            # A passage may leave it to its document's title to name what it is about: then a sentence that names it.
-            named = set(words(document.title)) & set(words(text)) - set(words(span.quote))
-            if named and figures.problems and all(problem.kind == "name" for problem in figures.problems):
-                for piece in split_sentences(document.text, 0, min(OPENING_LENGTH, len(document.text))):
-                    if named <= set(words(piece.text)) and check_statement(text, [span.quote, piece.text]).agrees:
-                        figures = StatementCheck()
-                        naming[span] = QuoteSpan(
-                            document=document.hash, start=piece.start, end=piece.end, quote=piece.text
-                        )
-                        break
-                else:
-                    figures = check_statement(text, [span.quote], known=document.title.split())
-            weighed.append(SpanEvidence(span=span, figures=figures, judgement=judgement, support=score))
+        weighed = [DocumentEvidence(found, found.find_objections(text), *next(each)) for found in wording.contexts]
         claim = decide_verdict(
             Claim(id=wording.id, text=text, questions=draft.questions, relevance=draft.relevance),
             weighed,
             groups,
             credibility,
         )
-        names = [naming[span] for span in wording.spans if span in claim.spans and span in naming]
-        spans = _distinct_spans([*claim.spans, *names])
-        reasons = claim.reasons
-        elsewhere = {(span.document, span.start) for span in wording.spans[: wording.sought]}
-        own = [span for span in spans if (span.document, span.start) not in elsewhere]
-        if claim.verdict is Verdict.SUPPORTED and draft.findings and not own:
-            reasons = (*reasons, "found in another passage than the one it named")
-        claims.append(claim.model_copy(update={"spans": tuple(spans), "reasons": reasons}))
+        if claim.verdict is Verdict.SUPPORTED:
+            named = {(span.document, span.start) for span in claim.spans}
+            bearing = [one for one in wording.contexts if any((s.document, s.start) in named for s in one.spans)]
+            claim = add_context(claim, bearing)
+            missing = find_missing_numbers(text, claim.spans, [one.published for one in bearing]) if publish else []
+            if missing:
+                numbers = ", ".join(f"{number:.15g}" for number in missing)
+                reason = f"{numbers} is not spelled so in the quoted passage"
+                claim = claim.model_copy(update={"verdict": Verdict.PARTLY, "mark": None, "reasons": (reason,)})
+            own = [span for span in claim.spans if span not in wording.sought]
+            if draft.findings and not own and not missing:
+                reasons = (*claim.reasons, "found in another passage than the one it named")
+                claim = claim.model_copy(update={"reasons": reasons})
+        claims.append(claim)
     return claims
+
+
+def add_context(claim: Claim, contexts: Sequence[EvidenceContext]) -> Claim:
+    """Add to a claim the sentences, dates and titles of its documents that it needs besides its quotes."""
+    spans, items = list(claim.spans), list[ContextItem]()
+    for found in contexts:
+        spans += find_needed_sentences(claim.text, found)
+        quotes = [span.quote for span in spans if span.document == found.document]
+        told = any(check_figures(claim.text, quotes)) and not any(check_figures(claim.text, quotes, found.published))
+        if found.published and told:
+            items.append(ContextItem(document=found.document, field="published", value=found.published.isoformat()))
+        title = found.head.split(" | ")[0]
+        names = {word for name in claim.text.split() if name[:1].isupper() for word in words(name)}
+        if names & set(words(title)) - set(words(" ".join(quotes))):
+            items.append(ContextItem(document=found.document, field="title", value=title))
+    return claim.model_copy(update={"spans": tuple(_distinct_spans(spans)), "context": tuple(items)})
 
 
 def select_wordings(claims: Sequence[Claim]) -> list[Claim]:

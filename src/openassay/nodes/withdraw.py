@@ -98,16 +98,14 @@ async def _rejudge_claims(
     touched: Sequence[Claim], removed: Collection[str], left: State, context: ResearchContext
 ) -> dict[str, Claim]:
     """Judge the claims that have a passage left by that: in the words they had, or in the passage's own."""
+    documents = await context.load_documents(source["document"] for source in load_sources(left))
     wordings = []
     for claim in touched:
         if spans := [span for span in (*claim.spans, *claim.against) if span.document not in removed]:
             for text in dict.fromkeys((claim.text, *(" ".join(span.quote.split()) for span in spans))):
                 draft = DraftClaim(wordings=(text,), findings=(), questions=claim.questions, relevance=claim.relevance)
-                wordings.append(verify.ClaimWording(claim.id, draft, text, spans))
-    documents = await context.load_documents(source["document"] for source in load_sources(left))
-    judged = await verify.judge_statements(
-        [(wording.text, [span.quote]) for wording in wordings for span in wording.spans], context
-    )
+                wordings.append(verify.ClaimWording(claim.id, draft, text, verify.read_contexts(spans, documents)))
+    judged = await verify.judge_statements(verify.list_pairs(wordings), context)
     known = {name: assess_credibility(document) for name, document in documents.items()}
     ratings = {name: SourceRating.model_validate(rating) for name, rating in left["credibility"].items()}
     credibility = verify.lower_credibility(known, ratings)

@@ -14,7 +14,7 @@ from openassay.models.evidence import Claim, Verdict
 from openassay.models.plan import Depth, Plan
 from openassay.nodes.analyse import SURE
 from openassay.nodes.report import build_sections, list_open_questions, select_answers
-from openassay.nodes.verify import judge_statements
+from openassay.nodes.verify import judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftSentence, WriteRequest
 from openassay.state import (
     State,
@@ -156,13 +156,10 @@ async def recheck_draft(
     checks = await asyncio.to_thread(check_sentences, draft, ClaimMatcher(claims.values(), titles), terms)
     # Sentences in words of their own are judged by their quotes, all in one call.
     unsure = {check.sentence: check.bound for section in checks for check in section if check.standing == "unsure"}
-    judged = await judge_statements(
-        [
-            (sentence.text, [span.quote for claim in bound for span in claim.spans])
-            for sentence, bound in unsure.items()
-        ],
-        context,
-    )
+    spans = {sentence: [span for claim in bound for span in claim.spans] for sentence, bound in unsure.items()}
+    documents = await context.load_documents({span.document for found in spans.values() for span in found})
+    pairs = [(one.text, [found.render() for found in read_contexts(own, documents)]) for one, own in spans.items()]
+    judged = await judge_statements(pairs, context)
     verdicts = zip(unsure, judged.judgements, strict=True)
     believed = {sentence for sentence, judgement in verdicts if judgement.verdict is Verdict.SUPPORTED}
     return [[final_sentences(check, believed) for check in section] for section in checks]

@@ -1,7 +1,8 @@
 """Is a statement made of its passages' words? One that brings many of its own says something else, whoever vouches."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -209,6 +210,26 @@ def is_close_wording(statement: str, passages: Sequence[str]) -> bool:
     for _ in range(JOINED):
         left = min((left - _all_stems(passage) for passage in passages), key=len, default=left)
     return len(left) <= (1 - CLOSE) * len(said)
+
+
+# Of all words, in their order: of the statement's, so that what differs was exchanged, and of the sentence's, so that
+# little was left out: "Vaccines cause autism" is no copy of "The claim that vaccines cause autism was refuted".
+COPIED, KEPT = 0.8, 0.7
+
+
+def find_copied_sentence(statement: str, sentences: Iterable[str], kept: float = KEPT) -> str | None:
+    """Return the sentence that a statement copies but for a few words, if there is one."""
+    said = [stem(word) for word in words(statement)]
+    best, most = None, COPIED * len(said)
+    for sentence in sentences:
+        there = [stem(word) for word in words(sentence)]
+        if len(set(said) & set(there)) < COPIED * len(set(said)):
+            continue
+        blocks = SequenceMatcher(None, said, there, autojunk=False).get_matching_blocks()
+        like = sum(block.size for block in blocks)
+        if like >= most and like >= kept * len(there) and like:
+            best, most = sentence, like
+    return best
 
 
 @lru_cache(maxsize=512)

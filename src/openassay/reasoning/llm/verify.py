@@ -24,7 +24,7 @@ MAX_QUOTES, MAX_QUOTES_SMALL = 6, 2  # behind a claim; a small model takes all i
 WORDS_PER_CLAIM = 20  # of an answer: a claim with its numbers
 MAX_PAIRS, MAX_PAIRS_SMALL = 60, 8  # of a statement and its quotes, a call
 MIN_SURE = 2  # of 10; a verdict less sure than this is none, and the rules judge
-MAX_QUOTE_TEXT = 1200  # characters of all quotes of a pair
+MAX_QUOTE_TEXT = 2000  # characters of all passages of a pair
 SUPPORT_WEIGHTS = {"supported": 1.0, "partly": 0.6}  # of the confidence; other verdicts lend no support
 VERDICTS = ("not_found", "supported", "partly", "contradicted")
 SHORT_VERDICTS = {"yes": "supported", "partly": "partly", "no": "not_found"}
@@ -32,11 +32,18 @@ CREDIBILITY = (
     "\n\nsources: for each source its number, a score from 0 (not to be relied on) to 10 (original study, official "
     "data), and the reason in a few words."
 )
-FULL_INSTRUCTIONS = """Each statement is followed by numbered quotes: [1], [2], ... For every number give:
+FULL_INSTRUCTIONS = """Each statement is followed by numbered passages [1], [2], ..., each under its document's title, \
+publisher and date. Read it with these: "on Tuesday" is a day near that date, "the court" is the one it speaks of. For \
+every number give:
 - pair: the number
-- verdict: supported (the quote says all of it), partly (it says a part, or less exactly), contradicted (it gives \
+- verdict: supported (the document says all of it), partly (it says a part, or less exactly), contradicted (it gives \
 another figure, date or name for the same thing, or says the opposite), not_found (it speaks of something else)
 - sure: 0 to 10, how sure you are of this verdict
+- narrower: only for partly, the statement without what the document does not say, else empty
+
+What a document reports somebody to claim, doubts, refutes, calls a myth, supposes, plans or asks, it does not say \
+itself: a statement of it is supported only if it says who claims it, or that it is planned, possible or refuted. \
+"Rose by" is not "rose to"; a part is not the whole; a link is not a cause.
 
 conflicts: numbers of two statements that cannot both be true, with what they differ about. An empty list if there are \
 none."""
@@ -155,6 +162,7 @@ class VerdictForm(forms.OutputForm):
     pair: forms.Number
     verdict: forms.Text = forms.choice_field(VERDICTS)
     sure: forms.Score = 7.0
+    narrower: forms.Line = ""
 
 
 class ConflictForm(forms.OutputForm):
@@ -322,7 +330,8 @@ def convert_verdicts(
 def _to_judgement(item: VerdictForm) -> Judgement:
     verdict = forms.match_option(item.verdict, VERDICTS, "not_found")
     score = round(SUPPORT_WEIGHTS.get(verdict, 0.0) * item.sure / 10, 4)
-    return Judgement(verdict=Verdict(verdict), score=score, reason=f"judged {verdict} by the model")
+    narrower = item.narrower if verdict == "partly" else ""
+    return Judgement(verdict=Verdict(verdict), score=score, reason=f"judged {verdict} by the model", narrower=narrower)
 
 
 def is_verbatim(statement: str, quotes: Iterable[str]) -> bool:

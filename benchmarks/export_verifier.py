@@ -1,0 +1,164 @@
+"""Makes `src/openassay/text/data/verifier.int8.onnx` from the student that `train_verifier` has trained.
+
+    PYTHONPATH=. python benchmarks/export_verifier.py --weights verifier.npz --tokenizer FOLDER/tokenizer.json
+
+Wants onnx. The graph is written node by node for the reasons `export_minilm` gives: a pair's scores must not depend on
+the pairs beside it. Pieces of the vocabulary that no English text has (unassigned ones, other scripts) are left out,
+which saves 5 MB of 67; what is written in them is read as unknown.
+"""
+
+import argparse
+import json
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.export_minilm import DATA, GELU_FLOOR, Graph, dense, floored, int8, norm, sha256, signed, table
+
+WIDTH, HEADS, LONGEST = 768, 12, 320
+BUCKETS, FAR = 32, 128  # of distances between two tokens; beyond the second all are alike
+PADDING_ROWS = 2  # of the table of positions, before the first token's
+EPSILON = 1e-5
+SCRIPTS = ("LATIN", "GREEK", "DIGIT", "SUPERSCRIPT", "SUBSCRIPT", "VULGAR", "MICRO", "OHM", "KELVIN", "ANGSTROM")
+
+Floats = NDArray[np.float32]
+
+
+def load_weights(path: Path) -> dict[str, Floats]:
+    """The student's weights; matrices were stored as int8 with a scale for each row."""
+    stored, weights = np.load(path), dict[str, Floats]()
+    for name in stored.files:
+        plain, _, kind = name.partition(":")
+        if kind in ("", "int8", "q"):
+            weights[plain.removeprefix("body.")] = stored[name].astype(np.float32)
+    for name in stored.files:
+        plain, _, kind = name.partition(":")
+        if kind in ("scale", "s"):
+            weights[plain.removeprefix("body.")] *= stored[name].astype(np.float32)
+    return weights
+
+
+def is_read(piece: str) -> bool:
+    """Whether a piece of the vocabulary may stand in an English text."""
+    if piece.startswith("[unused"):
+        return False
+    letters = [character for character in piece.removeprefix("##") if character.isalnum()]
+    return all(character.isascii() or unicodedata.name(character, "").startswith(SCRIPTS) for character in letters)
+
+
+def prune_vocabulary(tokenizer: dict[str, Any]) -> list[int]:
+    """Leave out of the tokenizer what is not read; return the rows that are kept."""
+    vocabulary = tokenizer["model"]["vocab"]
+    kept = {piece: row for piece, row in vocabulary.items() if is_read(piece)}
+    tokenizer["model"]["vocab"] = {piece: number for number, piece in enumerate(kept)}
+    for token in tokenizer["added_tokens"]:
+        token["id"] = tokenizer["model"]["vocab"][token["content"]]
+    tokenizer["truncation"] = tokenizer["padding"] = None
+    return list(kept.values())
+
+
+def bucket(distance: int) -> int:
+    """The bucket of a distance from one token to another, as MPNet counts: half of them for each direction, of which
+    half are exact and half grow by a factor."""
+    side, far = (BUCKETS // 2 if distance > 0 else 0), abs(distance)
+    exact = BUCKETS // 4
+    if far < exact:
+        return side + far
+    grown = exact + int(np.log(far / exact) / np.log(FAR / exact) * (BUCKETS // 2 - exact))
+    return side + min(grown, BUCKETS // 2 - 1)
+
+
+def count_up(graph: Graph) -> str:
+    """0, 1, 2, ... for each token."""
+    length = graph.step("Gather", graph.step("Shape", "input_ids"), graph.constant("one", np.int64(1)))
+    return graph.step("Range", graph.constant("zero", np.int64(0)), length, "one")
+
+
+def distances(graph: Graph, places: str) -> str:
+    """What the distance of two tokens adds to their attention, for each head."""
+    learnt = graph.weights["encoder.relative_attention_bias.weight"]
+    rows = np.stack([learnt[bucket(distance)] for distance in range(-LONGEST + 1, LONGEST)])
+    across = graph.step("Unsqueeze", places, graph.integers(0))
+    down = graph.step("Unsqueeze", places, graph.integers(1))
+    apart = graph.step("Add", graph.step("Sub", across, down), graph.constant("middle", np.int64(LONGEST - 1)))
+    added = graph.step("Gather", graph.constant("distances", rows), apart)
+    return graph.step("Unsqueeze", graph.step("Transpose", added, perm=[2, 0, 1]), graph.integers(0))
+
+
+def residual(graph: Graph, name: str, tensor: str, skip: str, bias: Floats) -> str:
+    operands = (tensor, skip, *norm(graph, f"{name}.LayerNorm"), graph.constant(f"{name}.bias", bias))
+    return graph.step("SkipLayerNormalization", *operands, contrib=True, epsilon=EPSILON)
+
+
+def attention(graph: Graph, layer: str, tokens: str, mask: str, apart: str) -> str:
+    parts = [f"{layer}.attention.attn.{part}" for part in "qkv"]
+    weight = np.concatenate([graph.weights[f"{part}.weight"].T for part in parts], axis=1)
+    bias = np.concatenate([graph.weights[f"{part}.bias"] for part in parts])
+    joined = dense(graph, f"{layer}.qkv", weight, signed(graph, tokens))
+    three = graph.split("Split", joined, graph.integers(WIDTH, WIDTH, WIDTH), outputs=3, axis=-1)
+    operands = (*three, graph.constant(f"{layer}.qkv.bias", bias), mask, apart)
+    heads = graph.step("MultiHeadAttention", *operands, contrib=True, num_heads=HEADS)
+    name = f"{layer}.attention.attn.o"
+    mixed = dense(graph, name, graph.weights[f"{name}.weight"].T, signed(graph, heads))
+    return residual(graph, f"{layer}.attention", mixed, tokens, graph.weights[f"{name}.bias"])
+
+
+def feed_forward(graph: Graph, layer: str, tokens: str) -> str:
+    name = f"{layer}.intermediate.dense"
+    wide = dense(graph, name, graph.weights[f"{name}.weight"].T, signed(graph, tokens))
+    active = graph.step("BiasGelu", wide, graph.constant(f"{name}.bias", graph.weights[f"{name}.bias"]), contrib=True)
+    name = f"{layer}.output.dense"
+    weight = graph.weights[f"{name}.weight"].T
+    narrow = dense(graph, name, weight, floored(graph, active))
+    stored, scale = int8(weight, axis=0)
+    shift = GELU_FLOOR * (stored.astype(np.float64).sum(axis=0) * scale[0])
+    return residual(
+        graph, f"{layer}.output", narrow, tokens, (graph.weights[f"{name}.bias"] - shift).astype(np.float32)
+    )
+
+
+def linear(graph: Graph, name: str, tensor: str) -> str:
+    product = dense(graph, name, graph.weights[f"{name}.weight"].T, signed(graph, tensor))
+    return graph.step("Add", product, graph.constant(f"{name}.bias", graph.weights[f"{name}.bias"]))
+
+
+def build(weights: Mapping[str, Floats], rows: list[int]) -> Any:
+    graph = Graph(weights)
+    places = count_up(graph)
+    words = table(graph, "words", weights["embeddings.word_embeddings.weight"][rows], "input_ids")
+    positions = weights["embeddings.position_embeddings.weight"][PADDING_ROWS : PADDING_ROWS + LONGEST]
+    total = graph.step("Add", words, table(graph, "positions", positions, places))
+    tokens = graph.step("LayerNormalization", total, *norm(graph, "embeddings.LayerNorm"), axis=-1, epsilon=EPSILON)
+    mask, apart = graph.cast("attention_mask", "INT32"), distances(graph, places)
+    for layer in (f"encoder.layer.{number}" for number in range(sum(".output.dense.bias" in name for name in weights))):
+        tokens = feed_forward(graph, layer, attention(graph, layer, tokens, mask, apart))
+    first = graph.step("Gather", tokens, graph.constant("first", np.int64(0)), axis=1)
+    scores = linear(graph, "last", graph.step("Tanh", linear(graph, "hidden", first)))
+    return graph.model("verifier int8", scores, 3)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Export the verifier as int8 ONNX.")
+    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=Path, required=True, help="of all-mpnet-base-v2")
+    parser.add_argument("--out", type=Path, default=DATA)
+    arguments = parser.parse_args()
+
+    from onnx import checker
+
+    tokenizer = json.loads(arguments.tokenizer.read_text(encoding="utf-8"))
+    built = build(load_weights(arguments.weights), prune_vocabulary(tokenizer))
+    checker.check_model(built)
+    model, pieces = arguments.out / "verifier.int8.onnx", arguments.out / "verifier-tokenizer.json"
+    model.write_bytes(built.SerializeToString(deterministic=True))
+    pieces.write_text(json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    for file in (model, pieces):
+        print(f"{sha256(file)}  {file.name}  {file.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

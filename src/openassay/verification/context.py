@@ -1,0 +1,148 @@
+"""What a judge reads of a document: the quotes in their surroundings, under what the document says of itself.
+
+A quote alone has no date, and "the court", "she" and "the measure" name nothing in it; and what it says may be what the
+next sentence refutes.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from functools import lru_cache
+from typing import NamedTuple
+
+from openassay.models.evidence import Document, QuoteSpan
+from openassay.text.injection import find_instructions
+from openassay.text.sentences import TextSpan, split_sentences
+from openassay.text.words import words
+from openassay.verification.figures import check_figures, find_numbers_by_day
+from openassay.verification.names import check_names
+from openassay.verification.polarity import StatementProblem, check_polarity
+from openassay.verification.statement_check import extract_numbers
+from openassay.verification.wording import check_word_order, find_copied_sentence
+
+MOST_WORDS = 230  # of the text; what the cross-encoder reads, and about 300 tokens for a language model
+REACH = 2_000  # characters on either side of a quote in which its neighbours are looked for
+LEAD = 1_500  # characters at the beginning of a document
+MOST_ADDED = 3  # sentences that are shown to the reader besides the quotes
+GAP, NEIGHBOURS = "\n…\n", 4  # stands where sentences are left out; characters between two that follow each other
+
+
+class EvidenceContext(NamedTuple):
+    """Sentences of one document around its quotes."""
+
+    document: str
+    spans: tuple[QuoteSpan, ...]
+    head: str  # title | publisher | date
+    pieces: tuple[TextSpan, ...]  # in their order; the quotes are among them
+    published: date | None = None
+
+    @property
+    def text(self) -> str:
+        parts, last = list[str](), 0
+        for piece in self.pieces:
+            apart = piece.start - last  # more than one character between two: another line
+            parts += [GAP if apart > NEIGHBOURS else "\n" if apart > 1 else " ", piece.text]
+            last = piece.end
+        return "".join(parts[1:])
+
+    def render(self) -> str:
+        return f"{self.head}\n{self.text}" if self.head else self.text
+
+    def find_objections(self, statement: str) -> list[StatementProblem]:
+        """Find what is certain to be wrong in a statement: what was exchanged in one that copies a sentence but for a
+        word or two. In a free wording the same differences hit as many true statements as false ones of eight sets."""
+        copied = find_copied_sentence(statement, [piece.text for piece in self.pieces], kept=0)
+        if copied is None or statement == copied:
+            return []
+        known = self.head.replace("|", " ").split()
+        return [
+            *check_figures(statement, [self.text, self.head], self.published, strict=True),
+            *check_names(statement, [self.text, self.head], known, strict=True),
+            *check_word_order(statement, [self.text, self.head]),
+            *(problem for problem in check_polarity(statement, [copied]) if problem.kind in OPPOSED),
+        ]
+
+
+OPPOSED = frozenset({"negation", "direction"})
+
+
+def describe_document(document: Document) -> str:
+    """What a document says of itself in a line."""
+    published = document.published.isoformat() if document.published else ""
+    return " | ".join(part for part in (document.title, document.host, published) if part)
+
+
+def read_context(document: Document, spans: Sequence[QuoteSpan], most: int = MOST_WORDS) -> EvidenceContext:
+    """Take in the quotes, then their neighbours, nearest first, then how the document begins, while there is room."""
+    text = document.text
+    chosen: dict[int, TextSpan] = {}
+    length = 0
+    around: list[tuple[int, int, TextSpan]] = []  # how far from a quote, and the sentence
+    for number, span in enumerate(spans):
+        if any(span.start < other.end and other.start < span.end for other in chosen.values()):
+            continue
+        chosen[span.start] = TextSpan(span.start, span.end, span.quote)
+        length += len(span.quote.split())
+        # Of a stretch that begins or ends anywhere, the sentence there is not whole.
+        before = _split(text, max(0, span.start - REACH), span.start)[int(span.start > REACH) :]
+        after = _split(text, span.end, span.end + REACH)
+        after = after[: len(after) - (span.end + REACH < len(text))]
+        around += [(2 * far + 1, number, piece) for far, piece in enumerate(reversed(before))]
+        around += [(2 * far, number, piece) for far, piece in enumerate(after)]
+    lead = _split(text, 0, LEAD)[:2]
+    around += [(5, len(spans), piece) for piece in lead]
+    for _, _, piece in sorted(around, key=lambda item: item[:2]):
+        size = len(piece.text.split())
+        overlaps = any(piece.start < other.end and other.start < piece.end for other in chosen.values())
+        if not overlaps and length + size <= most:
+            chosen[piece.start] = piece
+            length += size
+    return EvidenceContext(
+        document.hash,
+        tuple(spans),
+        describe_document(document),
+        tuple(chosen[start] for start in sorted(chosen)),
+        document.published,
+    )
+
+
+@lru_cache(maxsize=256)
+def _split(text: str, start: int, end: int) -> tuple[TextSpan, ...]:
+    """The sentences of a stretch; those that order a model about are nobody's context."""
+    orders = {piece.text for piece in find_instructions(text[start:end])}
+    return tuple(piece for piece in split_sentences(text, start, min(len(text), end)) if piece.text not in orders)
+
+
+def find_needed_sentences(statement: str, context: EvidenceContext) -> list[QuoteSpan]:
+    """Sentences of the context with figures and names of the statement that its quotes lack, for the reader to see."""
+    quotes = " ".join(span.quote for span in context.spans)
+    lacking = extract_numbers(statement, worded=False) - extract_numbers(quotes, worded=True)
+    unnamed = {word for word in statement.split() if word[:1].isupper()}
+    missing = {word for name in unnamed for word in words(name)} - set(words(quotes)) - set(words(context.head))
+    added: list[QuoteSpan] = []
+    own = {span.start for span in context.spans}
+    for _ in range(MOST_ADDED):
+        worth = {
+            piece: 2 * len(lacking & extract_numbers(piece.text, worded=True)) + len(missing & set(words(piece.text)))
+            for piece in context.pieces
+            if piece.start not in own
+        }
+        best = max(worth, key=worth.__getitem__, default=None)
+        if best is None or not worth[best]:
+            break
+        own.add(best.start)
+        lacking -= extract_numbers(best.text, worded=True)
+        missing -= set(words(best.text))
+        added.append(QuoteSpan(document=context.document, start=best.start, end=best.end, quote=best.text))
+    return added
+
+
+def find_missing_numbers(
+    statement: str, spans: Sequence[QuoteSpan], published: Iterable[date | None] = ()
+) -> list[float]:
+    """Return the numbers of a statement that stand neither in its spans nor in the days their documents were
+    published: a reader, and any program, looks for them there."""
+    quotes = "\n".join(span.quote for span in spans)
+    missing = set(extract_numbers(statement, worded=False) - extract_numbers(quotes, worded=True))
+    for day in published if missing else ():
+        missing -= find_numbers_by_day(statement, quotes, day) if day else set()
+    return sorted(missing)
