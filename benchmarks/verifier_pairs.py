@@ -27,6 +27,7 @@ LABELS = {"supported": 0, "refuted": 1, "neither": 2, "not_supported": 3}
 LONGEST = 230  # words of evidence
 WRITTEN = 1.5  # what a pair that was written for this weighs beside one of others
 ASIDE = 1.0  # what one that was made from such a pair weighs
+COPIES = 2  # sentences of a passage that are shown as statements of their own
 
 
 class SetUse(NamedTuple):
@@ -196,11 +197,21 @@ def written_pairs(rng: random.Random, texts: PassageTexts) -> Iterator[Pair]:
             continue
         for head in ("", head_line(row)):
             yield Pair(row["statement"], with_head(head, text), LABELS[row["label"]], WRITTEN, "written")
-    passages = [row for file in sorted((OURS / "written").glob("*.xz")) if file.name != "first.jsonl.xz"
-                for row in load_written(file.name)]  # fmt: skip
+    stances = json.loads((OURS / "written" / "not_stood_by.json").read_text(encoding="utf-8"))
+    passages = []
+    for file in sorted((OURS / "written").glob("*.xz")):
+        if file.name != "first.jsonl.xz":
+            told = stances.get(file.name.partition(".")[0], {})
+            passages += [row | {"disowned": told.get(str(at), ())} for at, row in enumerate(load_written(file.name))]
     filling = [sentence for row in passages for sentence in row["sentences"]]
     for row in passages:
         sentences, head = row["sentences"], head_line(row)
+        # Copies: those who write false statements keep to the words of their passage, so that a model which sees no
+        # others takes every copy for false. What a document does not stand by is false when it stands alone.
+        own = [at for at in range(len(sentences)) if at not in row["disowned"]]
+        copied = [*((at, 0) for at in rng.sample(own, min(COPIES, len(own)))), *((at, 3) for at in row["disowned"])]
+        for at, label in copied:
+            yield Pair(sentences[at], with_head(head, " ".join(sentences)), label, ASIDE, "copied")
         for said in row["statements"]:
             text, label = said["text"], LABELS[said["label"]]
             for shown in ("", head):

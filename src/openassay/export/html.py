@@ -172,6 +172,10 @@ class HtmlRenderer(layout.ReportLayout):
                 source = f'<a href="#ref{self.numbers[card.id]}">{source}</a>'
             place = f"<cite>{source}, characters {span.start}-{span.end}</cite>"
             passages += f"<blockquote>{escape(span.quote)}{place}</blockquote>"
+        for item in (item for name in sentence.claims if name in self.claims for item in self.claims[name].context):
+            passages += (
+                f"<blockquote>{escape(item.field)}: {escape(item.value)}<cite>{escape(item.source)}</cite></blockquote>"
+            )
         anchor = ""
         if self.linked:
             self.statements += 1

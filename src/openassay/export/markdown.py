@@ -194,6 +194,9 @@ class MarkdownRenderer(layout.ReportLayout):
                 f"`{_NO_WORD.sub('', span.document)[:12]}`: “{self.escape(span.quote)}”"
                 for span in claim.spans
             )
+            passages += "".join(
+                f"\n  - {self.escape(item.source)}, {item.field}: {self.escape(item.value)}" for item in claim.context
+            )
             items.append(f"- {self.add_claim_anchor(claim.id, line)}\n{passages}")
         return "## Evidence\n\n" + "\n\n".join(items)
 
