@@ -18,7 +18,7 @@ from openassay.bootstrap import ServerResources
 from openassay.engine.checks import judge_statement
 from openassay.models.evidence import Document, Verdict
 from openassay.text.embeddings import CrossEncoder, MiniLM
-from openassay.verification.support import CrossEncoderScorer
+from openassay.verification.support import FeatureSupportScorer
 
 STATEMENTS = Path(__file__).parents[1] / "data" / "statements"
 KINDS = ("refuted", "myth", "quoted", "hypothetical", "negated", "quantity", "condition", "roles")
@@ -40,7 +40,7 @@ def make_document(row: dict[str, Any]) -> Document:
 def is_supported(rows: Sequence[dict[str, Any]]) -> list[bool]:
     """Whether each statement is found to be supported by its passage, with the embedded judge."""
     embedder = MiniLM()
-    found = SimpleNamespace(embedder=embedder, support=CrossEncoderScorer(CrossEncoder()))
+    found = SimpleNamespace(embedder=embedder, support=FeatureSupportScorer(embedder, CrossEncoder()))
     resources = cast(ServerResources, found)
 
     async def judge_all() -> list[bool]:

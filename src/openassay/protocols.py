@@ -342,15 +342,10 @@ class Entailment(Protocol):
         ...
 
 
-class SupportScore(NamedTuple):
-    """How likely evidence bears a statement out, and how likely it says otherwise, 0 to 1."""
-
-    supported: float
-    refuted: float
-
-
 class SupportScorer(Protocol):
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
+    """How far evidence supports a statement, 0 to 1. Never the only judge."""
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return one for each (statement, evidence), in order."""
         ...
 

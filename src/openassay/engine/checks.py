@@ -22,6 +22,7 @@ from openassay.protocols import PageResult, Source
 from openassay.reasoning.base import DraftClaim
 from openassay.reasoning.rules import RuleReasoner
 from openassay.search.ranking import fuse
+from openassay.text.relations import relate
 from openassay.text.sentences import split_passages, split_sentences
 from openassay.verification.corroboration import CorroborationIndex, find_best_sentences
 from openassay.verification.quotes import find_quote
@@ -80,13 +81,21 @@ async def judge_statement(
     )
     values = await asyncio.to_thread(resources.support.scores, [(statement, found.render()) for found in contexts])
     scores = {span: value for found, value in zip(contexts, values, strict=True) for span in found.spans}
-    chosen = {*claim.spans, *claim.against} or set(spans)
+    against = [span for span in spans if relate(statement, span.quote) == "disagree"]
+    is_denied = claim.verdict is not Verdict.SUPPORTED and bool(against)
+    chosen = set(against) if is_denied else {*claim.spans, *claim.against} or set(spans)
     evidence = []
-    for span in sorted((span for span in spans if span in chosen), key=lambda span: -scores[span].supported):
+    for span in sorted((span for span in spans if span in chosen), key=lambda span: -scores[span]):
         found = next(one for one in contexts if span in one.spans)
-        problems = [problem.text for problem in found.find_objections(statement)]
-        evidence.append(JudgedSpan(span, round(scores[span].supported, 4), problems))
-    return StatementJudgement(claim.verdict, claim.confidence, list(claim.reasons), evidence)
+        supported = claim.verdict is Verdict.SUPPORTED
+        problems = [] if supported else [problem.text for problem in found.find_differences(statement)]
+        evidence.append(JudgedSpan(span, round(scores[span], 4), problems))
+    return StatementJudgement(
+        verdict=Verdict.CONTRADICTED if is_denied else claim.verdict,
+        confidence=0.0 if is_denied else claim.confidence,
+        reasons=[*(["a passage says otherwise"] if is_denied else []), *claim.reasons],
+        evidence=evidence,
+    )
 
 
 def _find_candidates(statement: str, documents: dict[str, Document]) -> list[QuoteSpan]:

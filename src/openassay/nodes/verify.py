@@ -32,7 +32,7 @@ from openassay.reasoning.base import (
 )
 from openassay.state import State, load_plan, load_selected, load_sources
 from openassay.text.words import stems, words
-from openassay.verification.context import EvidenceContext, find_missing_numbers, find_needed_sentences, read_context
+from openassay.verification.context import EvidenceContext, find_gaps, find_needed_sentences, read_context
 from openassay.verification.corroboration import CorroborationIndex
 from openassay.verification.figures import check_figures
 from openassay.verification.quotes import is_verbatim_span
@@ -52,7 +52,7 @@ class ClaimWording(NamedTuple):
     draft: DraftClaim
     text: str
     contexts: list[EvidenceContext]
-    sought: tuple[QuoteSpan, ...] = ()  # found elsewhere, since the passages it was drawn from do not say it
+    named: tuple[QuoteSpan, ...] = ()  # those it was drawn from
 
 
 async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
@@ -141,7 +141,7 @@ def _build_wordings(
             sought = [] if settled else index.find_candidates(text)
             others = index.find_equivalents(text, but={span.document for span in named})
             chosen = _distinct_spans([*sought, *named, *others])[:MAX_SPANS]
-            wordings.append(ClaimWording(f"C{number}", draft, text, read_contexts(chosen, documents), tuple(sought)))
+            wordings.append(ClaimWording(f"C{number}", draft, text, read_contexts(chosen, documents), tuple(named)))
     return wordings
 
 
@@ -231,7 +231,7 @@ def decide_claims(
     `publish` it, a reader has to find its numbers there."""
     groups = group_documents(documents.values())
     pairs = [(wording.text, found.render()) for wording in wordings for found in wording.contexts]
-    each = zip(judgements, (score.supported for score in support.scores(pairs)), strict=True)
+    each = zip(judgements, support.scores(pairs), strict=True)
     claims = []
     for wording in wordings:
         draft, text = wording.draft, wording.text
@@ -246,13 +246,10 @@ def decide_claims(
             named = {(span.document, span.start) for span in claim.spans}
             bearing = [one for one in wording.contexts if any((s.document, s.start) in named for s in one.spans)]
             claim = add_context(claim, bearing)
-            missing = find_missing_numbers(text, claim.spans, [one.published for one in bearing]) if publish else []
+            missing = [*find_gaps(text, claim.spans, bearing)] if publish else []
             if missing:
-                numbers = ", ".join(f"{number:.15g}" for number in missing)
-                reason = f"{numbers} is not spelled so in the quoted passage"
-                claim = claim.model_copy(update={"verdict": Verdict.PARTLY, "mark": None, "reasons": (reason,)})
-            own = [span for span in claim.spans if span not in wording.sought]
-            if draft.findings and not own and not missing:
+                claim = claim.model_copy(update={"verdict": Verdict.PARTLY, "mark": None, "reasons": tuple(missing)})
+            if draft.findings and not missing and not set(claim.spans) & set(wording.named):
                 reasons = (*claim.reasons, "found in another passage than the one it named")
                 claim = claim.model_copy(update={"reasons": reasons})
         claims.append(claim)
@@ -260,8 +257,9 @@ def decide_claims(
 
 
 def add_context(claim: Claim, contexts: Sequence[EvidenceContext]) -> Claim:
-    """Add to a claim the sentences, dates and titles of its documents that it needs besides its quotes."""
-    spans, items = list(claim.spans), list[ContextItem]()
+    """Leave a claim the quotes that bear it out, and add the sentences, dates and titles of its documents that it
+    needs besides."""
+    spans, items = list[QuoteSpan](), list[ContextItem]()
     for found in contexts:
         spans += find_needed_sentences(claim.text, found)
         quotes = [span.quote for span in spans if span.document == found.document]
@@ -287,7 +285,8 @@ def select_wordings(claims: Sequence[Claim]) -> list[Claim]:
 def _support_rank(claim: Claim) -> tuple[bool, bool, bool, int]:
     """Rank a claim: supported, and by its spans alone, and by how many."""
     supported = claim.verdict is Verdict.SUPPORTED
-    alone = supported and check_statement(claim.text, [span.quote for span in claim.spans]).agrees
+    titles = [word for item in claim.context if item.field == "title" for word in item.value.split()]
+    alone = supported and check_statement(claim.text, [span.quote for span in claim.spans], known=titles).agrees
     documents = len({span.document for span in claim.spans}) if alone else 0
     return supported, alone, claim.mark is Mark.CORROBORATED, documents
 

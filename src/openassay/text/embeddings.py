@@ -64,24 +64,22 @@ def empty_rows(width: int) -> NDArray[np.float32]:
     return np.empty((0, width), np.float32)
 
 
-def load_model(
-    data: Path, name: str, threads: int, longest: int, cut: str = "longest_first", tokenizer: str = TOKENIZER_FILE
-) -> OnnxModel:
+def load_model(data: Path, name: str, threads: int, longest: int, cut: str = "longest_first") -> OnnxModel:
     """Once a process, however many ask: a model takes about 50 MB and 0.3 s of CPU, and nobody changes it. A text of
     more than `longest` tokens is cut off, of two the one that `cut` says."""
     with _loading:
-        return _build_model(data, name, threads, longest, cut, tokenizer)
+        return _build_model(data, name, threads, longest, cut)
 
 
 @lru_cache(maxsize=4)
-def _build_model(data: Path, name: str, threads: int, longest: int, cut: str, tokenizer: str) -> OnnxModel:
+def _build_model(data: Path, name: str, threads: int, longest: int, cut: str) -> OnnxModel:
     from tokenizers import Tokenizer
 
-    pieces = Tokenizer.from_file(str(find_model_file(data, tokenizer)))
-    # The encoder's file is upstream's to the byte, and asks for 128 tokens, always padded.
-    pieces.no_padding()
-    pieces.enable_truncation(longest, strategy=cut)
-    return OnnxModel(pieces, open_session(find_model_file(data, name), threads))
+    tokenizer = Tokenizer.from_file(str(find_model_file(data, TOKENIZER_FILE)))
+    # The file is upstream's to the byte, and asks for 128 tokens, always padded.
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(longest, strategy=cut)
+    return OnnxModel(tokenizer, open_session(find_model_file(data, name), threads))
 
 
 def open_session(path: Path, threads: int) -> InferenceSession:
@@ -290,22 +288,22 @@ class EmbeddingCache:
         self._on_notice(f"The vector cache was corrupt: moved to {aside.name}, and a new one started.")
 
 
-# A cross-encoder that reads a statement and its evidence together. Where the file comes from: data/ORIGIN.md.
+# A small cross-encoder that reads a statement and its evidence together. Where the file comes from: data/ORIGIN.md.
 
-VERIFIER_FILE, VERIFIER_TOKENIZER = "verifier.int8.onnx", "verifier-tokenizer.json"
+ENTAILMENT_FILE = "entailment.int8.onnx"
 # Written down as for the encoder; a test compares it with the file.
-VERIFIER_SHA256 = "5771b64f79054a026c9783d67f176b8bd448b16e46ed67e46c7587fde2561b1c"
+ENTAILMENT_SHA256 = "6940a8c24d34ef2806a23febf420ca52bb11c19b3c5fb123b5cdfab3f2a84f0e"
 
-VERIFIER_TOKENS = 320  # tokens of both texts together
+ENTAILMENT_TOKENS = 256  # tokens of both texts together
 STATEMENT_WORDS = 90  # words of the statement that are read, so that evidence always has room
-VERIFIER_BATCH = 16
-VERIFIER_OUTPUTS = 3
+ENTAILMENT_BATCH = 16
+ENTAILMENT_OUTPUTS = 3
 
 
 class CrossEncoder:
     """Scores of a statement against its evidence. A pair's scores do not depend on the pairs beside it."""
 
-    name = f"verifier-l6-int8-{VERIFIER_SHA256[:8]}"
+    name = f"entailment-l6-int8-{ENTAILMENT_SHA256[:8]}"
 
     def __init__(self, *, data: Path = DATA, threads: int | None = None) -> None:
         self._data = data
@@ -314,14 +312,12 @@ class CrossEncoder:
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """A row for each (statement, evidence), in order: logits of supported, refuted and neither."""
         if not pairs:
-            return empty_rows(VERIFIER_OUTPUTS)
-        model = load_model(
-            self._data, VERIFIER_FILE, self._threads, VERIFIER_TOKENS, "only_second", tokenizer=VERIFIER_TOKENIZER
-        )
+            return empty_rows(ENTAILMENT_OUTPUTS)
+        model = load_model(self._data, ENTAILMENT_FILE, self._threads, ENTAILMENT_TOKENS, "only_second")
         encodings = [
             model.tokenizer.encode(
                 " ".join(replace_surrogates(statement).split()[:STATEMENT_WORDS]), replace_surrogates(evidence)
             )
             for statement, evidence in pairs
         ]
-        return run_model(model, encodings, VERIFIER_OUTPUTS, VERIFIER_BATCH)
+        return run_model(model, encodings, ENTAILMENT_OUTPUTS, ENTAILMENT_BATCH)

@@ -4,7 +4,7 @@ A quote alone has no date, and "the court", "she" and "the measure" name nothing
 next sentence refutes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,17 +12,18 @@ from typing import NamedTuple
 from openassay.models.evidence import Document, QuoteSpan
 from openassay.text.injection import find_instructions
 from openassay.text.sentences import TextSpan, split_sentences
-from openassay.text.words import words
+from openassay.text.words import stems, words
 from openassay.verification.figures import check_figures, find_numbers_by_day
 from openassay.verification.names import check_names
 from openassay.verification.polarity import StatementProblem, check_polarity
-from openassay.verification.statement_check import extract_numbers
-from openassay.verification.wording import check_word_order, find_copied_sentence
+from openassay.verification.statement_check import check_statement, extract_numbers
+from openassay.verification.wording import check_word_order, content_share, find_copied_sentence
 
 MOST_WORDS = 230  # of the text; what the cross-encoder reads, and about 300 tokens for a language model
 REACH = 2_000  # characters on either side of a quote in which its neighbours are looked for
 LEAD = 1_500  # characters at the beginning of a document
 MOST_ADDED = 3  # sentences that are shown to the reader besides the quotes
+QUOTED = 0.5  # words that a quote is ahead of a sentence nobody quoted
 GAP, NEIGHBOURS = "\n…\n", 4  # stands where sentences are left out; characters between two that follow each other
 
 
@@ -57,9 +58,14 @@ class EvidenceContext(NamedTuple):
         return [
             *check_figures(statement, [self.text, self.head], self.published, strict=True),
             *check_names(statement, [self.text, self.head], known, strict=True),
-            *check_word_order(statement, [self.text, self.head]),
+            *check_word_order(statement, [copied]),
             *(problem for problem in check_polarity(statement, [copied]) if problem.kind in OPPOSED),
         ]
+
+    def find_differences(self, statement: str) -> tuple[StatementProblem, ...]:
+        """Find what in a statement may not be borne out, for a reader of a refusal."""
+        known = self.head.replace("|", " ").split()
+        return check_statement(statement, [self.text, self.head], known, self.published).problems
 
 
 OPPOSED = frozenset({"negation", "direction"})
@@ -113,36 +119,49 @@ def _split(text: str, start: int, end: int) -> tuple[TextSpan, ...]:
 
 
 def find_needed_sentences(statement: str, context: EvidenceContext) -> list[QuoteSpan]:
-    """Sentences of the context with figures and names of the statement that its quotes lack, for the reader to see."""
-    quotes = " ".join(span.quote for span in context.spans)
-    lacking = extract_numbers(statement, worded=False) - extract_numbers(quotes, worded=True)
-    unnamed = {word for word in statement.split() if word[:1].isupper()}
-    missing = {word for name in unnamed for word in words(name)} - set(words(quotes)) - set(words(context.head))
-    added: list[QuoteSpan] = []
-    own = {span.start for span in context.spans}
-    for _ in range(MOST_ADDED):
+    """Return the sentences that bear a statement out, its quotes before others: each has figures, names or words of it
+    that those before it lack."""
+    figures = set(extract_numbers(statement, worded=False))
+    names = {word for name in statement.split() if name[:1].isupper() for word in words(name)}
+    content, chosen = set(stems(statement)), list[QuoteSpan]()
+    quotes = {span.start for span in context.spans}
+    left = [
+        QuoteSpan(document=context.document, start=piece.start, end=piece.end, quote=piece.text)
+        for piece in context.pieces
+    ]
+    while left and len(chosen) < len(quotes) + MOST_ADDED:
         worth = {
-            piece: 2 * len(lacking & extract_numbers(piece.text, worded=True)) + len(missing & set(words(piece.text)))
-            for piece in context.pieces
-            if piece.start not in own
+            span: 3 * len(figures & extract_numbers(span.quote, worded=True))
+            + 2 * len(names & set(words(span.quote)))
+            + len(content & set(stems(span.quote)))
+            + (QUOTED if span.start in quotes else -QUOTED)
+            for span in left
         }
-        best = max(worth, key=worth.__getitem__, default=None)
-        if best is None or not worth[best]:
+        best = max(worth, key=worth.__getitem__)
+        if worth[best] <= QUOTED:
             break
-        own.add(best.start)
-        lacking -= extract_numbers(best.text, worded=True)
-        missing -= set(words(best.text))
-        added.append(QuoteSpan(document=context.document, start=best.start, end=best.end, quote=best.text))
-    return added
+        left.remove(best)
+        chosen.append(best)
+        figures -= extract_numbers(best.quote, worded=True)
+        names -= set(words(best.quote))
+        content -= set(stems(best.quote))
+    return chosen or list(context.spans)
 
 
-def find_missing_numbers(
-    statement: str, spans: Sequence[QuoteSpan], published: Iterable[date | None] = ()
-) -> list[float]:
-    """Return the numbers of a statement that stand neither in its spans nor in the days their documents were
-    published: a reader, and any program, looks for them there."""
+LEAST_SHARED = 1 / 3  # of the words of a statement that a reader must find in what is quoted for it
+
+
+def find_gaps(statement: str, spans: Sequence[QuoteSpan], contexts: Sequence[EvidenceContext]) -> Iterator[str]:
+    """Say what keeps a statement from being published with these spans though it may be true: figures that stand
+    neither in them nor in the days their documents were published, or hardly a word in common. A reader, and any
+    program, looks for them there."""
     quotes = "\n".join(span.quote for span in spans)
     missing = set(extract_numbers(statement, worded=False) - extract_numbers(quotes, worded=True))
-    for day in published if missing else ():
-        missing -= find_numbers_by_day(statement, quotes, day) if day else set()
-    return sorted(missing)
+    for found in contexts:
+        missing -= find_numbers_by_day(statement, quotes, found.published) if found.published else set()
+    if missing:
+        yield f"{', '.join(f'{number:.15g}' for number in sorted(missing))} is not spelled so in the quoted passage"
+    elif all(any(check_figures(statement, [found.text, found.head], found.published)) for found in contexts):
+        yield from (problem.text for problem in check_figures(statement, [contexts[0].text], contexts[0].published))
+    if content_share(statement, [quotes]) < LEAST_SHARED:
+        yield "the quoted passage has hardly a word of it"
