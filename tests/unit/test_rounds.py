@@ -14,7 +14,7 @@ from openassay.llm.budget import RunAccount
 from openassay.models.evidence import ANSWERED, Analysis, Claim, Document, Finding, Gap, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth, Plan, QueryType, SubQuestion
 from openassay.models.spend import Caps, Fee, ModelReply, Reservation, TokenUsage
-from openassay.nodes.analyse import stop_reason
+from openassay.nodes.analyse import limit_reason, stop_reason
 from openassay.nodes.dispatch import QueryDeduplicator, reuse_results
 from openassay.nodes.report import list_open_questions
 from openassay.reasoning.base import NEUTRAL_STEMS, AnalysisRequest, Evidence, collect_known_stems, keep_known_words
@@ -174,7 +174,7 @@ def test_when_research_stops(
     why: str | None,
 ) -> None:  # fmt: skip
     previous = None if before is None else analysis(before)
-    reason = stop_reason(now, previous, rounds, Depth(depth), load(**settings), failures)
+    reason = limit_reason(rounds, load(**settings), failures) or stop_reason(now, previous, Depth(depth))
     assert reason is None if why is None else why in (reason or "")
 
 

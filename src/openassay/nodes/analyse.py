@@ -2,13 +2,13 @@
 whether another round is worth it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.models.event import Status
-from openassay.models.evidence import ANSWERED, Analysis, Finding
+from openassay.models.evidence import ANSWERED, Analysis, Finding, Gap
 from openassay.models.plan import Depth, Plan, Understanding
 from openassay.nodes.dispatch import add_budget_notice, list_queries
 from openassay.protocols import ConfidenceSource
@@ -60,8 +60,10 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     # Without money left, the run goes on to verify what it has; what another round could have helped is named.
     notices = state["notices"]
     weak = [question for question in plan.questions if coverage[question.id] < ANSWERED]
-    last_round = limit_reason(state["round"], context.settings, len(state["failures"]))
-    if weak and not last_round and await context.account.is_exhausted():
+    conclusion: State = {}
+    if last_round := limit_reason(state["round"], context.settings, len(state["failures"])):
+        conclusion = conclude_analysis(plan, coverage, load_analysis(state), last_round)
+    elif weak and await context.account.is_exhausted():
         notices = await add_budget_notice(state, weak, "consolidate", context)
     # Documents keep their number of an earlier round; those without a finding come last, since they may still bear
     # witness to another's statement.
@@ -82,6 +84,40 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
         "notices": notices,
         "status": Status.ANALYZING,
         "current_agent": "research",
+        **conclusion,
+    }
+
+
+def conclude_analysis(plan: Plan, coverage: Mapping[str, float], previous: Analysis | None, reason: str) -> State:
+    """Say from what is counted how the last round ended: nobody is sent out after it, so no reasoner is asked. A gap
+    that the analysis before named stays one until it is counted as well answered."""
+    by_section: dict[str, list[float]] = {}
+    for question in plan.questions:
+        by_section.setdefault(question.section, []).append(coverage[question.id])
+    sections = {section: sum(values) / len(values) for section, values in by_section.items()}
+    named = {gap.question for gap in previous.gaps} if previous else set()
+    unanswered = [question for question in plan.questions if coverage[question.id] < ANSWERED]
+    weak = [q for q in plan.questions if q in unanswered or (q.id in named and coverage[q.id] < SURE[Depth.QUICK])]
+    told = previous.feedback if previous else ""
+    told = told or " ".join(f"{question.text} does not have enough evidence." for question in unanswered)
+    feedback = told if weak else ""
+    severities = {question.id: "major" if question in unanswered else "minor" for question in weak}
+    values = {
+        **(previous.plain() if previous else {}),
+        "section_confidence": sections,
+        "confidence": round(sum(sections.values()) / len(sections), 4) if sections else 0.0,
+        "previous_confidence": previous.confidence if previous else 0.0,
+        "gaps": [Gap(section=q.section, severity=severities[q.id], question=q.id).plain() for q in weak],
+        "unanswered": [question.text for question in unanswered],
+        "refinements": {},
+        "sufficiency": "sufficient" if not weak else "gaps_major" if 2 * len(weak) > len(coverage) else "gaps_minor",
+        "feedback": feedback,
+        "stop_reason": reason,
+    }
+    return {
+        "analysis": Analysis.model_validate(values).plain(),
+        "validation_result": "insufficient" if weak else "sufficient",
+        "validation_feedback": feedback,
     }
 
 
@@ -138,7 +174,7 @@ async def analyse(state: State, runtime: Runtime[ResearchContext]) -> State:
             asked=tuple(line.partition(" ")[2] for line in list_queries(state)),
         )
     )
-    reason = stop_reason(analysis, previous, state["round"], plan.depth, context.settings, len(state["failures"]))
+    reason = stop_reason(analysis, previous, plan.depth)
     analysis = analysis.model_copy(update={"stop_reason": reason})
     text, gaps = reason or analysis.feedback, len(analysis.gaps)
     await context.emit("notice", "analyse", text=text, confidence=analysis.confidence, gaps=gaps)
@@ -160,12 +196,8 @@ def load_evidence(state: State) -> tuple[Evidence, ...]:
     )
 
 
-def stop_reason(
-    analysis: Analysis, previous: Analysis | None, rounds: int, depth: Depth, settings: Settings, failures: int
-) -> str | None:
+def stop_reason(analysis: Analysis, previous: Analysis | None, depth: Depth) -> str | None:
     """Say why research ends here, or return None when another round is worth it."""
-    if reason := limit_reason(rounds, settings, failures):
-        return reason
     if not analysis.gaps:
         return "every sub-question has evidence"
     # Of a quick question the route has looked at the confidence before, and it is tried again even when nothing new
