@@ -385,9 +385,7 @@ async def test_the_last_round_is_not_analysed_since_nobody_is_sent_out_again(lab
     assert "analyse" not in [name for name, _ in here.reasoner.calls]
     assert "analyse" not in await entered(here, outcome)
     state = await here.state(outcome)
-    assert state["analysis"]["stop_reason"] == "stopped after 1 rounds"
-    assert state["analysis"]["confidence"] == pytest.approx(state["confidence"] / 10, abs=0.05)
-    assert state["validation_result"] == "sufficient"
+    assert (state["analysis"], state["validation_result"]) == (None, "sufficient")
     assert state["claims"]
 
 

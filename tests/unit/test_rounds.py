@@ -456,6 +456,23 @@ def test_a_model_that_has_seen_pages_can_ask_for_nothing_in_their_words(query: s
     assert not any(mark in text for text in texts for mark in ':/-"')
 
 
+@pytest.mark.requirement("S-07", "W-17")
+@pytest.mark.parametrize(
+    ("leads", "asked"),
+    [
+        (None, "Tamsel dam lake"),  # own documents alone are searched: nobody else hears of it
+        (("Tamsel",), "Tamsel lake"),  # on the web: the words of the question, and what several pages name
+        ((), "lake"),
+    ],
+)
+def test_a_later_round_follows_a_lead(leads: tuple[str, ...] | None, asked: str) -> None:
+    plan = plan_of("How large is the lake?")
+    request = AnalysisRequest(plan=plan, evidence=(), coverage={"Q1": 0.0}, leads=leads)
+    gap = {"question": 1, "severity": "major", "missing": "x", "query": "Tamsel dam lake"}
+    answer = AnalysisForm.model_validate({"gaps": [gap], "sufficiency": "gaps_major", "confidence": 3})
+    assert convert_analysis(answer, list_evidence(()), request, analyse(request)).refinements["Q1"][0] == asked
+
+
 @pytest.mark.requirement("W-17")
 @pytest.mark.parametrize(
     ("query", "kept"),

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.models.event import Status
-from openassay.models.evidence import ANSWERED, Analysis, Finding, Gap
+from openassay.models.evidence import ANSWERED, Analysis, Finding
 from openassay.models.plan import Depth, Plan, Understanding
 from openassay.nodes.dispatch import add_budget_notice, list_queries
 from openassay.protocols import ConfidenceSource
@@ -24,6 +24,8 @@ from openassay.state import (
     load_sources,
     load_understanding,
 )
+from openassay.text.injection import find_instructions
+from openassay.text.words import find_names
 from openassay.verification.sources import assess_credibility, group_documents
 from openassay.verification.verdict import answer_confidence, answer_scores, build_finding_context, select_findings
 
@@ -62,7 +64,7 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     weak = [question for question in plan.questions if coverage[question.id] < ANSWERED]
     conclusion: State = {}
     if last_round := limit_reason(state["round"], context.settings, len(state["failures"])):
-        conclusion = conclude_analysis(plan, coverage, load_analysis(state), last_round)
+        conclusion = conclude_rounds(plan, coverage, load_analysis(state), last_round)
     elif weak and await context.account.is_exhausted():
         notices = await add_budget_notice(state, weak, "consolidate", context)
     # Documents keep their number of an earlier round; those without a finding come last, since they may still bear
@@ -88,37 +90,20 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     }
 
 
-def conclude_analysis(plan: Plan, coverage: Mapping[str, float], previous: Analysis | None, reason: str) -> State:
+def conclude_rounds(plan: Plan, coverage: Mapping[str, float], analysis: Analysis | None, reason: str) -> State:
     """Say from what is counted how the last round ended: nobody is sent out after it, so no reasoner is asked. A gap
     that the analysis before named stays one until it is counted as well answered."""
-    by_section: dict[str, list[float]] = {}
-    for question in plan.questions:
-        by_section.setdefault(question.section, []).append(coverage[question.id])
-    sections = {section: sum(values) / len(values) for section, values in by_section.items()}
-    named = {gap.question for gap in previous.gaps} if previous else set()
-    unanswered = [question for question in plan.questions if coverage[question.id] < ANSWERED]
-    weak = [q for q in plan.questions if q in unanswered or (q.id in named and coverage[q.id] < SURE[Depth.QUICK])]
-    told = previous.feedback if previous else ""
-    told = told or " ".join(f"{question.text} does not have enough evidence." for question in unanswered)
-    feedback = told if weak else ""
-    severities = {question.id: "major" if question in unanswered else "minor" for question in weak}
-    values = {
-        **(previous.plain() if previous else {}),
-        "section_confidence": sections,
-        "confidence": round(sum(sections.values()) / len(sections), 4) if sections else 0.0,
-        "previous_confidence": previous.confidence if previous else 0.0,
-        "gaps": [Gap(section=q.section, severity=severities[q.id], question=q.id).plain() for q in weak],
-        "unanswered": [question.text for question in unanswered],
-        "refinements": {},
-        "sufficiency": "sufficient" if not weak else "gaps_major" if 2 * len(weak) > len(coverage) else "gaps_minor",
-        "feedback": feedback,
-        "stop_reason": reason,
-    }
-    return {
-        "analysis": Analysis.model_validate(values).plain(),
-        "validation_result": "insufficient" if weak else "sufficient",
-        "validation_feedback": feedback,
-    }
+    unanswered = tuple(question.text for question in plan.questions if coverage[question.id] < ANSWERED)
+    named = [gap.question for gap in analysis.gaps] if analysis else []
+    told = " ".join(f"{text} does not have enough evidence." for text in unanswered)
+    update: State = {"validation_result": "sufficient", "validation_feedback": ""}
+    if unanswered or any(coverage[question] < SURE[Depth.QUICK] for question in named):
+        feedback = (analysis.feedback if analysis else "") or told
+        update = {"validation_result": "insufficient", "validation_feedback": feedback}
+    if analysis:
+        concluded = analysis.model_copy(update={"unanswered": unanswered, "refinements": {}, "stop_reason": reason})
+        update["analysis"] = concluded.plain()
+    return update
 
 
 async def _answer_coverage(
@@ -165,10 +150,12 @@ def _finding_key(finding: Finding) -> FindingKey:
 
 async def analyse(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, plan, previous = runtime.context, load_plan(state), load_analysis(state)
+    evidence = load_evidence(state)
     analysis = await context.reasoner.analyse(
         AnalysisRequest(
             plan=plan,
-            evidence=load_evidence(state),
+            evidence=evidence,
+            leads=await find_leads(evidence, context),
             coverage=state["coverage"],
             previous=previous,
             asked=tuple(line.partition(" ")[2] for line in list_queries(state)),
@@ -184,6 +171,21 @@ async def analyse(state: State, runtime: Runtime[ResearchContext]) -> State:
         "validation_feedback": analysis.feedback,
         "current_agent": "validator",
     }
+
+
+async def find_leads(evidence: Sequence[Evidence], context: ResearchContext) -> tuple[str, ...] | None:
+    """Find the names a later round may search for though neither the question nor the plan has them; None: any.
+
+    Where only own documents are searched, nothing leaves the machine. On the web it is names that quotes from pages of
+    two hosts have: no page alone, and none of the person's own, can have something searched for."""
+    if all(getattr(source, "is_private", False) for source in context.sources):
+        return None
+    documents = await context.load_documents(item.finding.span.document for item in evidence)
+    hosts: dict[str, set[str]] = {}
+    for quote, document in ((item.finding.span.quote, documents[item.finding.span.document]) for item in evidence):
+        for name in find_names(quote) if document.kind != "document" and not find_instructions(quote) else ():
+            hosts.setdefault(name, set()).add(document.host)
+    return tuple(name for name, found in hosts.items() if len(found) > 1)
 
 
 def load_evidence(state: State) -> tuple[Evidence, ...]:
