@@ -226,12 +226,10 @@ def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:
 
 
 async def after_consolidating(state: State, runtime: Runtime[ResearchContext]) -> Literal["analyse", "verify"]:
-    quick = runtime.context.options.depth is Depth.QUICK
-    if quick and state["confidence"] >= SURE[Depth.QUICK] * 10:
-        return "verify"
-    if limit_reason(state["round"], runtime.context.settings, len(state["failures"])):
-        return "verify"
-    return "verify" if await runtime.context.account.is_exhausted() else "analyse"
+    context = runtime.context
+    sure = context.options.depth is Depth.QUICK and state["confidence"] >= SURE[Depth.QUICK] * 10
+    last = limit_reason(state["round"], context.settings, len(state["failures"]))
+    return "verify" if sure or last or await context.account.is_exhausted() else "analyse"
 
 
 def after_analysis(state: State) -> Literal["dispatch", "verify"]:

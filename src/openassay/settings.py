@@ -169,7 +169,7 @@ class ReportStandards(SettingsSection):
 class ReadingSettings(SettingsSection):
     max_file_mb: int = Field(default=50, gt=0)
     pdf_seconds: int = Field(default=60, gt=0)
-    # None: 24 and 72, and half as many for quick questions and where the embedded reasoner reads
+    # None: 32 and 96, but 12 and 36 for quick questions and where the embedded reasoner reads
     documents_per_question: int | None = Field(default=None, ge=1, le=50)
     passages_per_question: int | None = Field(default=None, ge=1, le=200)
 

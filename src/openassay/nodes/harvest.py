@@ -39,7 +39,7 @@ from openassay.state import (
 )
 from openassay.text.questions import needs_recent_sources
 from openassay.text.urls import canonicalize_url
-from openassay.text.words import find_names, interleave_groups, stems, words
+from openassay.text.words import find_names, interleave_groups, stem, stems, words
 
 MAX_SUBJECTS = 4  # a text that names more than these is about what they have in common
 LEAST_TOPICAL = 0.5  # of the most topical document: the subject is named, but only in passing
@@ -185,10 +185,11 @@ def score_topicality(documents: Sequence[Document], subjects: Sequence[str]) -> 
     """Score how far each document is about any of the subjects, from 0 to 1 for the best: by the share of a subject's
     words that it has, half of it in title and opening. A subject that all name tells none apart; where no document has
     a word of any, all are alike."""
-    said = [(set(stems(one.text)), set(stems(f"{one.title} {one.text[:OPENING_LENGTH]}"))) for one in documents]
+    openings = [set(stems(f"{one.title} {one.text[:OPENING_LENGTH]}")) for one in documents]
+    texts = [{stem(word) for word in set(words(one.text))} for one in documents]  # each word once, which is quicker
     scores = [0.0] * len(documents)
     for wanted in map(set, map(stems, subjects)):
-        shares = [(len(wanted & (text | opening)), len(wanted & opening)) for text, opening in said]
+        shares = [(len(wanted & (a | b)), len(wanted & b)) for a, b in zip(texts, openings, strict=True)]
         if any(share < len(wanted) for share, _ in shares):
             scores = [max(old, sum(new) / 2 / len(wanted)) for old, new in zip(scores, shares, strict=True)]
     best = max(scores, default=0.0)
@@ -227,9 +228,9 @@ class ReadingLimits(NamedTuple):
     in_turn: bool = False
 
 
-# A prompt of 24,000 tokens holds some 80 passages. The embedded reasoner encodes and compares sentence by sentence, so
-# it reads no more than a quick question does.
-WIDE, NARROW = ReadingLimits(24, 72, in_turn=True), ReadingLimits(12, 36)
+# Of a prompt's 24,000 tokens, 32 documents with 96 passages and their leads take 6,000 to 11,000. The embedded reasoner
+# encodes and compares sentence by sentence, so it reads no more than a quick question does.
+WIDE, NARROW = ReadingLimits(32, 96, in_turn=True), ReadingLimits(12, 36)
 
 
 def reading_limits(context: ResearchContext) -> ReadingLimits:

@@ -30,7 +30,7 @@ from openassay.text.words import interleave_groups, query_key
 
 SNIPPET_LENGTH = 200  # characters kept where nothing was stored, for people to see what was found
 MAX_HITS = 80  # per sub-question and round: what is kept in the state
-PASSAGES_PER_HIT = 3  # of own documents, where every document is to be heard: the best ones of one would fill the list
+MAX_HITS_IN_TURN, MAX_DOCUMENTS = 120, 40  # the same where every document is to be heard, the best of each first
 ENOUGH_DOCUMENTS = 3  # with fewer, other words are worth a try
 MAX_RETRIES = 2  # in other words
 STAND_IN_QUERIES = 3  # to a slow source where no other searches the web
@@ -159,7 +159,7 @@ async def _ask(query: Plain, source: Source, task: SearchTask, context: Research
             seconds = waited if answer.seconds is None else answer.seconds
             latency = {"remote": True, **({"seconds": round(seconds, 3)} if seconds else {})}
         else:
-            limit = request.limit * (PASSAGES_PER_HIT if reading_limits(context).in_turn else 1)
+            limit = MAX_HITS_IN_TURN if reading_limits(context).in_turn else request.limit
             answer = SearchAnswer(await source.search(request.query, limit=limit))
         context.answers[source.name, request] = answer
     except SourceError as error:
@@ -256,12 +256,15 @@ async def _find_other_queries(
 def _dump_hits(hits: Sequence[Hit], in_turn: bool) -> list[Plain]:
     """Return the best hits as plain data, `in_turn` the best of every document first. From here on a hit counts by its
     place in the fused list, not by its rank at one provider."""
-    hits = interleave_groups(hits, lambda hit: hit.document or hit.url) if in_turn else hits
+    if in_turn:
+        best = list(dict.fromkeys(hit.document for hit in hits if hit.document))[:MAX_DOCUMENTS]
+        hits = [hit for hit in hits if not hit.document or hit.document in best]
+        hits = interleave_groups(hits, lambda hit: hit.document or hit.url)
     return [
         {
             **hit.model_dump(mode="json"),
             "snippet": "" if hit.document else hit.snippet[:SNIPPET_LENGTH],
             "rank": rank,
         }
-        for rank, hit in enumerate(hits[:MAX_HITS], 1)
+        for rank, hit in enumerate(hits[: MAX_HITS_IN_TURN if in_turn else MAX_HITS], 1)
     ]

@@ -82,8 +82,8 @@ class LLMReasoner:
     async def read(self, request: base.ReadRequest) -> Sequence[base.Quote]:
         """Choose quotes that answer a sub-question."""
         small = self._steps.is_small(read.READ_STEP)
-        if small:
-            request = read.narrow_request(request)
+        if small:  # the rules make a shortlist of it, which takes them as long as before
+            request = request.model_copy(update={"passages": request.passages[:36], "limit": min(request.limit, 16)})
         shortlist = await self._rules.read(request) if small else ()
         job = read.build_read_job(request, shortlist, small)
         if not job.sources:

@@ -127,13 +127,6 @@ def build_read_job(
     )
 
 
-def narrow_request(request: ReadRequest) -> ReadRequest:
-    """Keep what the rules can make a shortlist of in time for a small model: 36 passages of twelve documents."""
-    documents = list(dict.fromkeys(passage.document for passage in request.passages))[:12]
-    passages = [passage for passage in request.passages if passage.document in documents][:36]
-    return request.model_copy(update={"passages": tuple(passages), "limit": min(request.limit, 16)})
-
-
 def _build_excerpts(request: ReadRequest) -> tuple[PassageExcerpt, ...]:
     """Show each sentence once, since passages overlap; what only tells people what to do is no answer, unless asked."""
     wants_advice = asks_for_advice(request.question.in_context)
