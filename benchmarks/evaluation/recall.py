@@ -133,8 +133,13 @@ async def measure_question(
     return ShownDocuments(question, len(shown & question.documents), len(shown))
 
 
+def load_texts(folder: Path) -> dict[str, str]:
+    """The letters of each file, by its name."""
+    return {file.stem: keep_letters(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.md"))}
+
+
 async def measure_corpus(folder: Path, questions: Iterable[BroadQuestion], home: Path) -> list[ShownDocuments]:
-    texts = {file.stem: keep_letters(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.md"))}
+    texts = load_texts(folder)
     found = []
     for question in questions:
         model = PlanningModel(question)
@@ -178,11 +183,11 @@ MEASURES = {
         whole="20 tasks over 1,546 abstracts",
         quick="2 tasks",
         figures=(
-            Figure(LOOKED_AT, floor=0.0, quick=0.0),
-            Figure("the same, tasks not looked at", floor=0.0),
+            Figure(LOOKED_AT, floor=0.59, quick=0.52),
+            Figure("the same, tasks not looked at", floor=0.52),
         ),
         run=measure_related,
-        notes="The plan is made of the title and the first sentences of the abstract, by no model.",
-        command="benchmarks/bench_recall.py",
+        notes="The plan is made of the title and the first sentences of the abstract, by no model. With 12 documents "
+        "and 36 passages a sub-question, as it was before, the same runs gave .448 and .473.",
     )
 }
