@@ -92,12 +92,12 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
 
 def conclude_rounds(plan: Plan, coverage: Mapping[str, float], analysis: Analysis | None, reason: str) -> State:
     """Say from what is counted how the last round ended: nobody is sent out after it, so no reasoner is asked. A gap
-    that the analysis before named stays one until it is counted as well answered."""
+    that the analysis before named stays one until the count is sure of its answer."""
     unanswered = tuple(question.text for question in plan.questions if coverage[question.id] < ANSWERED)
     named = [gap.question for gap in analysis.gaps] if analysis else []
     told = " ".join(f"{text} does not have enough evidence." for text in unanswered)
     update: State = {"validation_result": "sufficient", "validation_feedback": ""}
-    if unanswered or any(coverage[question] < SURE[Depth.QUICK] for question in named):
+    if unanswered or any(coverage[question] < SURE[plan.depth] for question in named):
         feedback = (analysis.feedback if analysis else "") or told
         update = {"validation_result": "insufficient", "validation_feedback": feedback}
     if analysis:
