@@ -168,6 +168,20 @@ async def test_few_results_are_asked_for_in_other_words(lab: Make) -> None:
     assert [query["text"] for query in result["queries"]] == ["zzz Q1", "area of Lake Marrow"]
 
 
+@pytest.mark.requirement("F-04")
+async def test_no_source_is_asked_the_same_twice_even_as_another_kind_of_query(lab: Make) -> None:
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
+        return [TypedQuery(text=item.query.text, type="academic") for item in request.tried]
+
+    here = lab(propose_queries=queries, plan=planless, settings={"max_gap_searches": 0})
+    source = here.holds(*LAKE)
+    source.types = ("web", "academic")  # type: ignore[attr-defined]
+
+    await here.ask("How large is Lake Marrow?", depth="quick")
+
+    assert source.queries[1:] == ["zzz Q1"]
+
+
 @pytest.mark.requirement("F-04", "F-08")
 @pytest.mark.parametrize(("limit", "asked", "turns"), [(1, 1, 0), (2, 2, 1), (5, 5, 2), (20, 7, 2)])
 async def test_other_words_are_bounded_in_turns_and_queries(lab: Make, limit: int, asked: int, turns: int) -> None:
