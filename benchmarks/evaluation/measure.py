@@ -259,6 +259,7 @@ MEASURE_MODULES = {
     "evidence": "retrieval",
     "hotpotqa": "retrieval",
     "deepscholar": "retrieval",
+    "related": "recall",
     "ramdocs": "ramdocs",
     "followups": "followups",
     "sec10q": "reports",

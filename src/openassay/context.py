@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -74,6 +74,7 @@ class ResearchContext:
     checkpoints: Callable[[], Awaitable[tuple[str, ...]]]  # of this run, oldest first
     tally: Callable[[], Awaitable[dict[str, int]]]  # steps each reasoner did; empty without a language model
     mode: Callable[[], Awaitable[Mode]]  # as it was said last, which may be while the run is at work
+    answers: dict[object, protocols.SearchAnswer] = field(default_factory=dict)  # so far, by source and request
 
     def max_words(self, plan: Plan) -> int:
         """The most a report may have: what was asked for, else what the plan's answers say, else what is preferred."""

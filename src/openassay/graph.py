@@ -9,14 +9,13 @@
                                                          |==pages==> harvest x sub-questions     |
                                                                          ==> select              v
                                                                                +==> read x sub-questions ==> consolidate
-    consolidate -> analyse --gaps--> dispatch        (quick and sure, or out of money: consolidate -> verify)
+    consolidate -> analyse --gaps--> dispatch        (quick and sure, out of money, or in the last round, which no
+                     |                                analysis can change: consolidate -> verify)
                      |--else--> verify -> [approve_claims] -> write -> review -> [approve_review]
         review --revise, while rounds remain and the last one changed something--> write
           |--approved--> [approve_output] -> publish -> END
           |--rejected, out of rounds--> fallback -> END
     START -> withdraw (a source is vetoed) -> [approve_output] -> publish, or fallback where nothing is left
-    In the last round analyse cannot send anybody out again, so it runs beside verify:
-    consolidate ==> analyse -> END, verify -> write
 
 Names in brackets are human breakpoints, off by default: each place asks for what is due there, one after the other. A
 rejection leads to the fallback, by way of verify where earlier rounds have found something; a report sent back to the
@@ -133,7 +132,7 @@ def define_graph() -> "StateGraph[Any, Any, Any, Any]":
     graph.add_edge("harvest", "select")
     graph.add_conditional_edges("select", instrument_edge(to_readings), ["read", "consolidate"])
     graph.add_edge("read", "consolidate")
-    graph.add_conditional_edges("consolidate", instrument_edge(after_consolidating), ["analyse", "verify"])
+    graph.add_conditional_edges("consolidate", instrument_edge(after_consolidating))
     graph.add_conditional_edges("analyse", instrument_edge(after_analysis))
     graph.add_conditional_edges("verify", instrument_edge(after_verifying))
     graph.add_conditional_edges("approve_claims", instrument_edge(after_verifying))
@@ -226,22 +225,14 @@ def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:
     return sends or "consolidate"
 
 
-async def after_consolidating(state: State, runtime: Runtime[ResearchContext]) -> list[str]:
-    quick = runtime.context.options.depth is Depth.QUICK
-    if quick and state["confidence"] >= SURE[Depth.QUICK] * 10:
-        return ["verify"]
-    if is_last_round(state, runtime):
-        return ["analyse", "verify"]
-    return ["verify" if await runtime.context.account.is_exhausted() else "analyse"]
+async def after_consolidating(state: State, runtime: Runtime[ResearchContext]) -> Literal["analyse", "verify"]:
+    context = runtime.context
+    sure = context.options.depth is Depth.QUICK and state["confidence"] >= SURE[Depth.QUICK] * 10
+    last = limit_reason(state["round"], context.settings, len(state["failures"]))
+    return "verify" if sure or last or await context.account.is_exhausted() else "analyse"
 
 
-def is_last_round(state: State, runtime: Runtime[ResearchContext]) -> bool:
-    return limit_reason(state["round"], runtime.context.settings, len(state["failures"])) is not None
-
-
-def after_analysis(state: State, runtime: Runtime[ResearchContext]) -> Literal["dispatch", "verify", "__end__"]:
-    if is_last_round(state, runtime):
-        return "__end__"  # verify is under way, and write waits for both
+def after_analysis(state: State) -> Literal["dispatch", "verify"]:
     analysis = load_analysis(state)
     return "verify" if analysis is None or analysis.stop_reason else "dispatch"
 

@@ -75,7 +75,7 @@ class ModelSettings(SettingsSection):
     analyst: RoleTuning = RoleTuning(temperature=0.2, max_tokens=4000)
     writer: RoleTuning = RoleTuning(temperature=0.4, max_tokens=8000)
     reviewer: RoleTuning = RoleTuning(temperature=0.1, max_tokens=4000)
-    judge: RoleTuning = RoleTuning(temperature=0.0, max_tokens=2000)
+    judge: RoleTuning = RoleTuning(temperature=0.0, max_tokens=4000)  # 80 claims
 
     @field_validator("planner", "searcher", "analyst", "writer", "reviewer", "judge", mode="before")
     @classmethod
@@ -169,8 +169,9 @@ class ReportStandards(SettingsSection):
 class ReadingSettings(SettingsSection):
     max_file_mb: int = Field(default=50, gt=0)
     pdf_seconds: int = Field(default=60, gt=0)
-    documents_per_question: int = Field(default=12, ge=1, le=50)
-    passages_per_question: int = Field(default=36, ge=1, le=200)
+    # None: 32 and 96, but 12 and 36 for quick questions and where the embedded reasoner reads
+    documents_per_question: int | None = Field(default=None, ge=1, le=50)
+    passages_per_question: int | None = Field(default=None, ge=1, le=200)
 
 
 class McpSourceSettings(SettingsSection):

@@ -129,8 +129,9 @@ class Assessing(FakeSource):
         ([0.0], [True], "research validate write"),
         ([0.3, 0.6], [False], "research validate research write"),
         ([0.3, 0.3], [False, True], "research validate research validate write"),
-        ([0.3, 0.3, 0.3], [False] * 3, "research validate research validate research validate write"),
-        ([0.3, 0.3, 0.8], [False] * 2, "research validate research validate research write"),
+        # After the last attempt the validator cannot have anything looked for: what is counted says how it ended.
+        ([0.3, 0.3, 0.3], [False] * 2, "research validate research validate research write"),
+        ([0.3, 0.3, 0.8], [False, False, True], "research validate research validate research write"),
     ],
 )
 async def test_confidence_and_the_validator_decide_the_way(

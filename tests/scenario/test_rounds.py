@@ -135,7 +135,7 @@ async def test_findings_and_sources_of_all_rounds_are_kept_under_their_names(lab
 
     state = await here.state(await here.ask("How large is Lake Marrow?"))
 
-    assert state["round"] == len(seen) == 3
+    assert state["round"] == len(seen) + 1 == 3  # the last round is not analysed
     for earlier, later in zip(seen, [*seen[1:], state], strict=True):
         assert later["sources"][: len(earlier["sources"])] == earlier["sources"]
         kept = {finding["id"]: finding["span"] for finding in later["findings"]}

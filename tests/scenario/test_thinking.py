@@ -168,6 +168,20 @@ async def test_few_results_are_asked_for_in_other_words(lab: Make) -> None:
     assert [query["text"] for query in result["queries"]] == ["zzz Q1", "area of Lake Marrow"]
 
 
+@pytest.mark.requirement("F-04")
+async def test_no_source_is_asked_the_same_twice_even_as_another_kind_of_query(lab: Make) -> None:
+    async def queries(real: Any, request: QueryRequest) -> list[TypedQuery]:
+        return [TypedQuery(text=item.query.text, type="academic") for item in request.tried]
+
+    here = lab(propose_queries=queries, plan=planless, settings={"max_gap_searches": 0})
+    source = here.holds(*LAKE)
+    source.types = ("web", "academic")  # type: ignore[attr-defined]
+
+    await here.ask("How large is Lake Marrow?", depth="quick")
+
+    assert source.queries[1:] == ["zzz Q1"]
+
+
 @pytest.mark.requirement("F-04", "F-08")
 @pytest.mark.parametrize(("limit", "asked", "turns"), [(1, 1, 0), (2, 2, 1), (5, 5, 2), (20, 7, 2)])
 async def test_other_words_are_bounded_in_turns_and_queries(lab: Make, limit: int, asked: int, turns: int) -> None:
@@ -374,28 +388,18 @@ async def test_judgements_that_are_not_one_a_statement_fail_the_run(lab: Make) -
 
 
 @pytest.mark.requirement("S-08")
-async def test_in_the_last_round_analysing_and_verifying_run_side_by_side(lab: Make) -> None:
-    met = asyncio.Barrier(2)
-
-    async def together(real: Any, *args: Any) -> Any:
-        async with asyncio.timeout(10):
-            await met.wait()
-        return await real(*args)
-
-    here = lab(analyse=together, extract_claims=together, settings={"max_gap_searches": 0})
+async def test_the_last_round_is_not_analysed_since_nobody_is_sent_out_again(lab: Make) -> None:
+    here = lab(settings={"max_gap_searches": 0})
     here.holds(*LAKE)
 
     outcome = await here.ask(QUESTION)
 
     assert outcome.report is not None, outcome.run.error
     assert outcome.report.status == "complete"
-    log = [(event.kind, event.stage) for event in await here.log(outcome.run.id)]
-    last_entered = max(log.index(("enter", "analyse")), log.index(("enter", "verify")))
-    assert last_entered < min(log.index(("leave", "analyse")), log.index(("leave", "verify")))
-    assert log.index(("enter", "write")) > max(log.index(("leave", "analyse")), log.index(("leave", "verify")))
-    assert log.count(("enter", "write")) == log.count(("enter", "verify")) == 1
+    assert "analyse" not in [name for name, _ in here.reasoner.calls]
+    assert "analyse" not in await entered(here, outcome)
     state = await here.state(outcome)
-    assert state["analysis"]["stop_reason"] == "stopped after 1 rounds"
+    assert (state["analysis"], state["validation_result"]) == (None, "sufficient")
     assert state["claims"]
 
 

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openassay.models.evidence import DocumentKind, Hit
-from openassay.nodes.harvest import rank_by_title_figures
+from openassay.models.evidence import Document, DocumentKind, Hit
+from openassay.nodes.harvest import ReadingLimits, choose_passages, rank_by_title_figures, score_topicality
 from openassay.search.ranking import K, fuse, hit_key
+from openassay.state import PassageRef
+from openassay.testing import make_document
 from openassay.text.urls import canonicalize_url
 
 TODAY = date(2026, 6, 1)
@@ -201,3 +203,38 @@ def test_a_question_that_names_a_document_reads_that_one() -> None:
     assert rank_by_title_figures(found, "How did sales change?") == found
     both = rank_by_title_figures(found, "Compare Q3 2022 with Q3 2023")
     assert [hit.title for hit in both] == ["2022 Q3 AAPL", "2023 Q3 AAPL"]
+
+
+# What is about the subject comes first, and nothing is left out for want of a phrase
+
+
+def page(text: str, title: str = "Page") -> Document:
+    return make_document(text, title=title)
+
+
+def test_topicality_is_a_share_of_words_and_no_match_keeps_all() -> None:
+    law = page("The court upheld the abortion law of the state.", "Ruling")
+    clinic = page("Access to abortion in the United States fell.", "Clinics")
+    measles = page("Measles cases rose in spring.", "Health")
+    scores = score_topicality([law, clinic, measles], ["abortion access in the United States"])
+    assert scores[clinic.hash] == 1.0 > scores[law.hash] > scores[measles.hash] == 0.0
+    assert set(score_topicality([law, measles], ["Zorblax"]).values()) == {1.0}
+    # What every document names tells none apart.
+    apple, nvidia = page("Apple spent more on R&D.", "Apple"), page("NVIDIA spent more on R&D.", "NVIDIA")
+    assert score_topicality([apple, nvidia], ["NVIDIA", "R&D"]) == {apple.hash: 0.0, nvidia.hash: 1.0}
+
+
+def test_every_document_is_heard_before_one_is_heard_again() -> None:
+    places: list[PassageRef] = [
+        {"document": name, "start": start, "end": start + 9} for name in "aab" for start in (0, 10)
+    ]
+    chosen = choose_passages([*places, {"document": "c", "start": 0, "end": 9}], ReadingLimits(2, 3, in_turn=True))
+    assert [(place["document"], place["start"]) for place in chosen][:2] == [("a", 0), ("b", 0)]
+    assert len(chosen) == 3
+
+
+def test_years_of_a_period_name_no_document() -> None:
+    found = [titled(title) for title in ("Review 1996-2007", "Lending")]
+    assert {one.title for one in rank_by_title_figures(found, "How did lending change between 1996 and 2007?")} == {
+        "Review 1996-2007", "Lending",
+    }  # fmt: skip

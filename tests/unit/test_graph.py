@@ -18,7 +18,7 @@ approve_harvest select      approve_harvest read  approve_harvest consolidate
 approve_harvest verify      approve_harvest fallback
 harvest select              select read           select consolidate
 read consolidate            consolidate analyse   consolidate verify
-analyse dispatch            analyse verify        analyse END
+analyse dispatch            analyse verify
 verify approve_claims       verify write          verify fallback
 approve_claims approve_claims   approve_claims write   approve_claims fallback
 write review

@@ -748,23 +748,49 @@ async def test_without_a_model_there_are_no_other_words() -> None:
 @pytest.mark.requirement("F-04")
 async def test_quotes_are_the_sentences_the_model_points_at() -> None:
     picks = [
-        {"first": "3", "last": 4, "score": "7/10"},  # neighbours
-        {"first": 2, "last": 3, "score": 8},  # a paragraph lies between
+        {"first": "1", "last": 1, "score": "7/10"},  # a small model writes numbers as text
+        {"first": 2, "last": 3, "score": 8},  # the next paragraph too
         {"first": 5, "last": 5, "score": 1000},
         {"first": 6, "last": 6, "score": 1},  # not relevant
-        {"first": 4, "last": 4, "score": 5},  # has been quoted
+        {"first": 3, "last": 4, "score": 5},  # has been quoted
         {"first": 77, "last": 77, "score": 9},
     ]
     mind, models, _ = reasoner({"picks": picks})
     quotes = await mind.read(READ_REQUEST)
     assert [(quote.passage, quote.text, quote.relevance) for quote in quotes] == [
         (1, "According to the water board, Lake Marrow covered 412 square kilometres in 2019.", 1.0),
-        (0, "The survey office used sonar on the whole lake.", 0.8),
-        (0, "Lake Marrow shrank because a drought dried up the river. It had been larger before that time.", 0.7),
+        (0, f"The survey office used sonar on the whole lake.\n\n{EVIDENCE[1].finding.span.quote}", 0.8),
+        (0, "Lake Marrow covered 412 square kilometres in 2019.", 0.7),
     ]
     [prompt] = models.prompts
     assert "Title: A survey" in prompt.text
     assert (prompt.task, prompt.share) == ("Q1", 0.25)
+
+
+async def test_passages_of_a_document_stand_together_under_its_title_and_date() -> None:
+    text = PAGES["survey"]
+    cut = text.index("Lake Marrow shrank")
+    late = Passage(document="survey", start=cut, end=len(text), text=text[cut:])
+    lead = Passage(document="survey", start=0, end=cut, text=text[:cut])
+    changes = {"passages": (late, PASSAGES[1], lead), "dates": {"survey": "2020-01-01"}}
+    mind, models, _ = reasoner({"picks": [{"first": 1, "last": 1, "score": 9}, {"first": 3, "last": 3, "score": 8}]})
+    quotes = await mind.read(READ_REQUEST.model_copy(update=changes))
+    [prompt] = models.prompts
+    assert prompt.text.count("Title: A survey (2020-01-01)\n[1] Lake Marrow covered 412") == 1
+    assert prompt.text.count("<source>") == 2
+    assert [(quote.passage, quote.text) for quote in quotes] == [
+        (2, "Lake Marrow covered 412 square kilometres in 2019."),
+        (0, "Lake Marrow shrank because a drought dried up the river."),
+    ]
+
+
+async def test_a_model_whose_plan_has_queries_is_not_asked_for_more_before_they_were_tried() -> None:
+    mind, models, _ = reasoner({"queries": [{"text": "lake extent", "type": "web"}]})
+    planned = QUERY_REQUEST.model_copy(update={"planned": ("lake area", "lake size")})
+    assert await mind.propose_queries(planned) == ()
+    tried = planned.model_copy(update={"tried": (QueryAttempt(query=TypedQuery(text="lake area"), hits=0),)})
+    assert [query.text for query in await mind.propose_queries(tried)] == ["lake extent"]
+    assert len(models.prompts) == 1
 
 
 async def test_in_little_room_the_model_chooses_among_what_the_floor_has_found() -> None:

@@ -11,7 +11,7 @@ from openassay.reasoning.base import Evidence
 from openassay.reasoning.rules.analyse import extract_claims
 from openassay.text.relations import relate
 from openassay.verification.corroboration import CorroborationIndex
-from openassay.verification.sources import CREDIBLE, assess_credibility, group_documents, is_about, select_on_subject
+from openassay.verification.sources import CREDIBLE, assess_credibility, group_documents
 
 SHOES = "The SH0ES team measured a Hubble constant of 73.04 ± 1.04 km/s/Mpc in 2022."
 ROADS = "Lund spent 12 million euros on roads in 2023."
@@ -161,23 +161,6 @@ def test_credibility_has_reasons_and_tells_primary_from_secondary() -> None:
     assert (filing.primary, cited.primary) == (True, False)
     assert any("Nature" in reason for reason in cited.reasons)
     assert "is undated" in bare.reasons
-
-
-def test_a_document_is_about_what_it_opens_with_or_names_often() -> None:
-    filler = "The company reported its results for the quarter. " * 200
-    assert is_about(document(f"Apple Inc. {filler}"), "Apple")
-    assert is_about(document(filler + "Apple grew. Apple fell. Apple's margin held."), "Apple")
-    assert not is_about(document(filler + "A rival such as Apple is named once."), "Apple")
-    assert not is_about(document(f"Pineapple growers {filler}"), "Apple")
-
-
-def test_a_subject_that_fits_every_document_gives_way_to_one_that_tells_them_apart() -> None:
-    apple, nvidia = document("Apple spends on R&D."), document("NVIDIA spends on R&D too.")
-    assert select_on_subject([apple, nvidia], ["NVIDIA", "R&D"]) == {nvidia.hash}
-    assert select_on_subject([apple, nvidia], ["R&D"]) == {apple.hash, nvidia.hash}
-    assert select_on_subject([apple, nvidia], ["Apple", "NVIDIA"]) == {apple.hash, nvidia.hash}
-    assert select_on_subject([apple, nvidia], ["Acme"]) == set()
-    assert select_on_subject([apple, nvidia], []) == {apple.hash, nvidia.hash}
 
 
 @pytest.mark.requirement("X-08", "F-05")

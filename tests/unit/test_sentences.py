@@ -84,6 +84,9 @@ def test_where_sentences_end(text: str, expected: list[str]) -> None:
 
 
 def test_a_heading_a_question_and_a_fragment_are_no_statements() -> None:
+    assert not is_statement("By Jane Roe of The Herald staff.")
+    assert not is_statement("Reporting by Jane Roe in London; editing by John Doe.")
+    assert is_statement("By March the lake had risen by two metres.")
     assert is_statement("Net sales fell by five per cent in 2023.")
     assert is_statement("Total net sales — July 1, 2023: $81,797; June 25, 2022: $82,959")
     assert is_statement("Bolt Motors sold 50,000 cars in 2022 and 61,000 cars in 2023.")

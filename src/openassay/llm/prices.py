@@ -67,8 +67,9 @@ def _round_up(usd: Decimal) -> int:
 # What a question will cost --------------------------------------------------------------------------------------
 
 # Calls and prompts were counted in runs of the scripted model on examples/library with 2, 5 and 7 sub-questions and 1,
-# 2 and 3 rounds. How much a model writes is assumed: a report of the usual length, and one revision from standard depth
-# on. The cap holds whatever the estimate says.
+# 2 and 3 rounds; readings from standard depth on, in the corpora of benchmarks/bench_recall.py. How much a model writes
+# is assumed: a report of the usual length, and one revision from standard depth on. The cap holds whatever the estimate
+# says.
 
 HOSTED_TOKENS_PER_SECOND = 60  # that a hosted model writes: assumed
 # That a model of 1.5B parameters on two cores writes and reads: measured.
@@ -96,7 +97,7 @@ STEPS: dict[Depth, tuple[EstimateStep, ...]] = {
     ),
     Depth.STANDARD: (
         EstimateStep("planner", 2, 560, 400, 2),
-        EstimateStep("searcher", 10, 4_800, 160, 2),
+        EstimateStep("searcher", 10, 9_000, 320, 2),
         EstimateStep("analyst", 2, 4_400, 600, 2),
         EstimateStep("judge", 4, 3_000, 1_200, 4),
         EstimateStep("writer", 2, 3_000, 3_500, 2),
@@ -104,7 +105,7 @@ STEPS: dict[Depth, tuple[EstimateStep, ...]] = {
     ),
     Depth.COMPREHENSIVE: (
         EstimateStep("planner", 2, 560, 550, 2),
-        EstimateStep("searcher", 21, 4_900, 160, 3),
+        EstimateStep("searcher", 21, 9_000, 320, 3),
         EstimateStep("analyst", 3, 5_800, 600, 3),
         EstimateStep("judge", 4, 4_000, 1_500, 4),
         EstimateStep("writer", 2, 4_000, 3_500, 2),

@@ -2,7 +2,7 @@
 whether another round is worth it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from langgraph.runtime import Runtime
 
@@ -24,6 +24,8 @@ from openassay.state import (
     load_sources,
     load_understanding,
 )
+from openassay.text.injection import find_instructions
+from openassay.text.words import find_names
 from openassay.verification.sources import assess_credibility, group_documents
 from openassay.verification.verdict import answer_confidence, answer_scores, build_finding_context, select_findings
 
@@ -60,8 +62,10 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     # Without money left, the run goes on to verify what it has; what another round could have helped is named.
     notices = state["notices"]
     weak = [question for question in plan.questions if coverage[question.id] < ANSWERED]
-    last_round = limit_reason(state["round"], context.settings, len(state["failures"]))
-    if weak and not last_round and await context.account.is_exhausted():
+    conclusion: State = {}
+    if last_round := limit_reason(state["round"], context.settings, len(state["failures"])):
+        conclusion = conclude_rounds(plan, coverage, load_analysis(state), last_round)
+    elif weak and await context.account.is_exhausted():
         notices = await add_budget_notice(state, weak, "consolidate", context)
     # Documents keep their number of an earlier round; those without a finding come last, since they may still bear
     # witness to another's statement.
@@ -82,7 +86,24 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
         "notices": notices,
         "status": Status.ANALYZING,
         "current_agent": "research",
+        **conclusion,
     }
+
+
+def conclude_rounds(plan: Plan, coverage: Mapping[str, float], analysis: Analysis | None, reason: str) -> State:
+    """Say from what is counted how the last round ended: nobody is sent out after it, so no reasoner is asked. A gap
+    that the analysis before named stays one until the count is sure of its answer."""
+    unanswered = tuple(question.text for question in plan.questions if coverage[question.id] < ANSWERED)
+    named = [gap.question for gap in analysis.gaps] if analysis else []
+    told = " ".join(f"{text} does not have enough evidence." for text in unanswered)
+    update: State = {"validation_result": "sufficient", "validation_feedback": ""}
+    if unanswered or any(coverage[question] < SURE[plan.depth] for question in named):
+        feedback = (analysis.feedback if analysis else "") or told
+        update = {"validation_result": "insufficient", "validation_feedback": feedback}
+    if analysis:
+        concluded = analysis.model_copy(update={"unanswered": unanswered, "refinements": {}, "stop_reason": reason})
+        update["analysis"] = concluded.plain()
+    return update
 
 
 async def _answer_coverage(
@@ -129,16 +150,18 @@ def _finding_key(finding: Finding) -> FindingKey:
 
 async def analyse(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, plan, previous = runtime.context, load_plan(state), load_analysis(state)
+    evidence = load_evidence(state)
     analysis = await context.reasoner.analyse(
         AnalysisRequest(
             plan=plan,
-            evidence=load_evidence(state),
+            evidence=evidence,
+            leads=await find_leads(evidence, context),
             coverage=state["coverage"],
             previous=previous,
             asked=tuple(line.partition(" ")[2] for line in list_queries(state)),
         )
     )
-    reason = stop_reason(analysis, previous, state["round"], plan.depth, context.settings, len(state["failures"]))
+    reason = stop_reason(analysis, previous, plan.depth)
     analysis = analysis.model_copy(update={"stop_reason": reason})
     text, gaps = reason or analysis.feedback, len(analysis.gaps)
     await context.emit("notice", "analyse", text=text, confidence=analysis.confidence, gaps=gaps)
@@ -148,6 +171,21 @@ async def analyse(state: State, runtime: Runtime[ResearchContext]) -> State:
         "validation_feedback": analysis.feedback,
         "current_agent": "validator",
     }
+
+
+async def find_leads(evidence: Sequence[Evidence], context: ResearchContext) -> tuple[str, ...] | None:
+    """Find the names a later round may search for though neither the question nor the plan has them; None: any.
+
+    Where only own documents are searched, nothing leaves the machine. On the web it is names that quotes from pages of
+    two hosts have: no page alone, and none of the person's own, can have something searched for."""
+    if all(getattr(source, "is_private", False) for source in context.sources):
+        return None
+    documents = await context.load_documents(item.finding.span.document for item in evidence)
+    hosts: dict[str, set[str]] = {}
+    for quote, document in ((item.finding.span.quote, documents[item.finding.span.document]) for item in evidence):
+        for name in find_names(quote) if document.kind != "document" and not find_instructions(quote) else ():
+            hosts.setdefault(name, set()).add(document.host)
+    return tuple(name for name, found in hosts.items() if len(found) > 1)
 
 
 def load_evidence(state: State) -> tuple[Evidence, ...]:
@@ -160,12 +198,8 @@ def load_evidence(state: State) -> tuple[Evidence, ...]:
     )
 
 
-def stop_reason(
-    analysis: Analysis, previous: Analysis | None, rounds: int, depth: Depth, settings: Settings, failures: int
-) -> str | None:
+def stop_reason(analysis: Analysis, previous: Analysis | None, depth: Depth) -> str | None:
     """Say why research ends here, or return None when another round is worth it."""
-    if reason := limit_reason(rounds, settings, failures):
-        return reason
     if not analysis.gaps:
         return "every sub-question has evidence"
     # Of a quick question the route has looked at the confidence before, and it is tried again even when nothing new

@@ -17,7 +17,7 @@ from openassay.errors import ConfigurationError
 from openassay.llm.prices import STEPS
 from openassay.models.report import REVIEWER_PREFIX
 from openassay.models.thread import Decision
-from openassay.nodes.harvest import documents_only_from, list_unread_passages, pages_to_skip
+from openassay.nodes.harvest import documents_only_from, list_unread_passages, pages_to_skip, reading_limits
 from openassay.nodes.plan import ask_person, is_cut_short
 from openassay.nodes.publish import apply_edits
 from openassay.settings import BreakpointPlace, Condition, Operator, Settings
@@ -268,9 +268,8 @@ def estimate_harvest(state: State, context: ResearchContext) -> dict[str, Any]:
         question = task["question"]["id"]
         count = len(list_unread_passages(state, question))
         pages = sum(page["key"] in fresh for page in requests.get(question, ()))
-        max_passages = context.settings.reading.passages_per_question
         total += count
-        full += min(1.0, (count + pages * PASSAGES_PER_PAGE) / max_passages)
+        full += min(1.0, (count + pages * PASSAGES_PER_PAGE) / reading_limits(context).passages)
     if context.quote:
         # The quote allows for a number of full readings; this round's cost as large a part of it.
         quoted = sum(step.calls for step in STEPS[context.options.depth] if step.role == "searcher")

@@ -6,21 +6,20 @@ A page that cannot be read is reported and stops nothing.
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import cast
+from typing import NamedTuple, cast
 
 from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.errors import BudgetError
 from openassay.models.evidence import Document, Hit, Passage
-from openassay.models.plan import SubQuestion, Understanding
+from openassay.models.plan import Depth, SubQuestion, Understanding
 from openassay.models.spend import Fee
 from openassay.nodes.preferences import SourcePreferences, source_preferences
 from openassay.protocols import PageResult
 from openassay.search import ranking
-from openassay.settings import ReadingSettings
 from openassay.state import (
     HarvestOutcome,
     PageRequest,
@@ -40,10 +39,11 @@ from openassay.state import (
 )
 from openassay.text.questions import needs_recent_sources
 from openassay.text.urls import canonicalize_url
-from openassay.text.words import find_names, words
-from openassay.verification.sources import select_on_subject
+from openassay.text.words import find_names, interleave_groups, stem, stems, words
 
 MAX_SUBJECTS = 4  # a text that names more than these is about what they have in common
+LEAST_TOPICAL = 0.5  # of the most topical document: the subject is named, but only in passing
+OPENING_LENGTH = 2000  # characters at the beginning of a document in which it names its subject
 MAX_REASONS = 4  # why pages were not read, in one notice
 _CREDENTIALS = re.compile(r"//[^/?#]*@")  # a name and a password before the host are nobody's business
 
@@ -51,6 +51,7 @@ _CREDENTIALS = re.compile(r"//[^/?#]*@")  # a name and a password before the hos
 async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
     """Choose what to read: the best pages and passages of each sub-question, before anything is fetched."""
     context, understanding, harvested = runtime.context, load_understanding(state), load_harvests(state)
+    limits = reading_limits(context)
     tasks, searches, before = load_tasks(state), load_searches(state), load_selected(state)
     results = [searches[task["key"]] for task in tasks if task["key"] in searches]  # of this round
     hits_by_question = await _filter_searches(state, understanding, context)
@@ -66,23 +67,25 @@ async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
     if plan.edited and subjects:
         names = [name for sub_question in plan.questions for name in find_names(sub_question.text)]
         subjects = tuple(dict.fromkeys((*subjects, *names)))
-    # Documents about something else are left out: their "we" and "the company" would be taken for the subject's.
+    whole = [hit.document for hits in fused.values() for hit in hits if hit.document and has_full_document(hit)]
+    documents = list((await context.load_documents(whole)).values())
+    topicality = await asyncio.to_thread(score_topicality, documents, subjects)
+    # The embedded reasoner would take "we" and "the company" of other documents for the subject's: those it leaves out.
+    # A language model is shown their titles, and what is least about the subject comes last.
     off_subject = set()
-    if len(subjects) <= MAX_SUBJECTS:
-        whole = [hit.document for hits in fused.values() for hit in hits if hit.document and has_full_document(hit)]
-        documents = list((await context.load_documents(whole)).values())
-        kept = await asyncio.to_thread(select_on_subject, documents, subjects)
+    if context.reasoner.name == "embedded" and len(subjects) <= MAX_SUBJECTS:
         for document in documents:
-            if document.hash not in kept:
+            if topicality[document.hash] <= LEAST_TOPICAL:
                 off_subject.add(document.hash)
                 await context.emit("skip", "fuse", path=document.title, reason=f"is not about {' or '.join(subjects)}")
     # No hit points to what earlier rounds have chosen of pages, but it still bears witness.
     fetched = {outcome["document"] for outcome in harvested.values()}
     selected = {}
     for name, hits in fused.items():
-        ranked = rank_by_title_figures([hit for hit in hits if hit.document not in off_subject], question)
+        kept = [hit for hit in hits if hit.document not in off_subject]
+        ranked = rank_by_title_figures(rank_by_topicality(kept, topicality), question)
         earlier = [passage for passage in before.get(name, ()) if passage["document"] in fetched]
-        selected[name] = [*choose_passages(ranked, context.settings.reading), *earlier]
+        selected[name] = [*choose_passages(list_places(ranked), limits), *earlier]
     due = {task["question"]["id"] for task in tasks}
     max_pages = context.settings.harvest.pages_per_question
     pages = select_pages({name: hits for name, hits in fused.items() if name in due}, harvested, max_pages)
@@ -178,14 +181,36 @@ def select_pages(
     return pages
 
 
+def score_topicality(documents: Sequence[Document], subjects: Sequence[str]) -> dict[str, float]:
+    """Score how far each document is about any of the subjects, from 0 to 1 for the best: by the share of a subject's
+    words that it has, half of it in title and opening. A subject that all name tells none apart; where no document has
+    a word of any, all are alike."""
+    openings = [set(stems(f"{one.title} {one.text[:OPENING_LENGTH]}")) for one in documents]
+    texts = [{stem(word) for word in set(words(one.text))} for one in documents]  # each word once, which is quicker
+    scores = [0.0] * len(documents)
+    for wanted in map(set, map(stems, subjects)):
+        shares = [(len(wanted & (a | b)), len(wanted & b)) for a, b in zip(texts, openings, strict=True)]
+        if any(share < len(wanted) for share, _ in shares):
+            scores = [max(old, sum(new) / 2 / len(wanted)) for old, new in zip(scores, shares, strict=True)]
+    best = max(scores, default=0.0)
+    return {one.hash: score / best if best else 1.0 for one, score in zip(documents, scores, strict=True)}
+
+
+def rank_by_topicality(hits: Sequence[Hit], topicality: Mapping[str, float]) -> list[Hit]:
+    """Weigh the rank of each hit by how far its document is about the subject: one that is not counts half."""
+    weights = [(1 + topicality.get(hit.document or "", 1.0)) / (ranking.K + rank) for rank, hit in enumerate(hits, 1)]
+    return [hits[at] for at in sorted(range(len(hits)), key=lambda at: -weights[at])]
+
+
 def rank_by_title_figures(hits: Sequence[Hit], question: str) -> list[Hit]:
     """Put documents first whose titles have the figures a question names; two or more ("Q3 2023") name the document
     itself, and then only those with all of them are read."""
     titles = {hit.title for hit in hits if has_full_document(hit)}
     labels = {word for word in words(question) if any(character.isdigit() for character in word)}
+    years = all(label.isdigit() and len(label) == 4 for label in labels)  # "between 1996 and 2007" names no document
     counts = {title: len(labels & set(words(title))) for title in titles}
     most = max(counts.values(), default=0)
-    kept = [hit for hit in hits if most < 2 or counts.get(hit.title, most) == most]
+    kept = [hit for hit in hits if most < 2 or years or counts.get(hit.title, most) == most]
     return sorted(kept, key=lambda hit: -counts.get(hit.title, 0))
 
 
@@ -195,20 +220,45 @@ def has_full_document(hit: Hit) -> bool:
     return hit.document is not None and hit.fulltext is None and hit.kind != "academic"
 
 
-def choose_passages(hits: Sequence[Hit], limits: ReadingSettings) -> list[PassageRef]:
+class ReadingLimits(NamedTuple):
+    """Of one sub-question. `in_turn`: every document is heard before one is heard again."""
+
+    documents: int
+    passages: int
+    in_turn: bool = False
+
+
+# Of a prompt's 24,000 tokens, 32 documents with 96 passages and their leads take 6,000 to 11,000. The embedded reasoner
+# encodes and compares sentence by sentence, so it reads no more than a quick question does.
+WIDE, NARROW = ReadingLimits(32, 96, in_turn=True), ReadingLimits(12, 36)
+
+
+def reading_limits(context: ResearchContext) -> ReadingLimits:
+    narrow = context.reasoner.name == "embedded" or context.options.depth is Depth.QUICK
+    usual, chosen = NARROW if narrow else WIDE, context.settings.reading
+    documents = chosen.documents_per_question or usual.documents
+    return usual._replace(documents=documents, passages=chosen.passages_per_question or usual.passages)
+
+
+def choose_passages(places: Iterable[PassageRef], limits: ReadingLimits) -> list[PassageRef]:
     """Choose passages in order of rank, from a bounded number of documents."""
     chosen: list[PassageRef] = []
     documents: set[str] = set()
-    for hit in hits:
-        if hit.document is None or hit.start is None or hit.end is None:
-            continue
-        if hit.document not in documents and len(documents) >= limits.documents_per_question:
-            continue
-        if len(chosen) >= limits.passages_per_question:
-            break
-        documents.add(hit.document)
-        chosen.append({"document": hit.document, "start": hit.start, "end": hit.end})
-    return chosen
+    for place in places:
+        if place["document"] in documents or len(documents) < limits.documents:
+            documents.add(place["document"])
+            chosen.append(place)
+    if limits.in_turn:
+        chosen = interleave_groups(chosen, lambda place: place["document"])
+    return chosen[: limits.passages]
+
+
+def list_places(hits: Iterable[Hit]) -> list[PassageRef]:
+    return [
+        {"document": hit.document, "start": hit.start, "end": hit.end}
+        for hit in hits
+        if hit.document is not None and hit.start is not None and hit.end is not None
+    ]
 
 
 async def harvest(task: Task, runtime: Runtime[ResearchContext]) -> State:
@@ -276,7 +326,7 @@ def fill_metadata(document: Document, request: PageRequest) -> Document:
 
 async def select(state: State, runtime: Runtime[ResearchContext]) -> State:
     """Choose passages of the pages that were read: copies left out, the best for each sub-question kept."""
-    context, limits = runtime.context, runtime.context.settings.reading
+    context, limits = runtime.context, reading_limits(runtime.context)
     harvested, before = load_harvests(state), load_selected(state)
     keys = dict.fromkeys(page["key"] for pages in load_page_requests(state).values() for page in pages)
     outcomes = [harvested[key] for key in keys if key in harvested]
@@ -297,7 +347,7 @@ async def select(state: State, runtime: Runtime[ResearchContext]) -> State:
     ranked = await context.ranker.rank(
         [document for name, document in documents.items() if name in fetched and name not in copies],
         [question.in_context for question in questions],
-        limit=limits.passages_per_question,
+        limit=limits.passages,
     )
     selected = dict(before)
     for question, passages in zip(questions, ranked, strict=True):
@@ -319,7 +369,7 @@ async def select(state: State, runtime: Runtime[ResearchContext]) -> State:
     }
 
 
-def merge_passages(own: Sequence[PassageRef], ranked: Sequence[Passage], limits: ReadingSettings) -> list[PassageRef]:
+def merge_passages(own: Sequence[PassageRef], ranked: Sequence[Passage], limits: ReadingLimits) -> list[PassageRef]:
     """Merge two rankings by rank alone, since their scores do not compare, from a bounded number of documents."""
     found: list[PassageRef] = [{"document": p.document, "start": p.start, "end": p.end} for p in ranked]
     scores: dict[tuple[str, int], float] = {}
@@ -329,13 +379,8 @@ def merge_passages(own: Sequence[PassageRef], ranked: Sequence[Passage], limits:
             key = place["document"], place["start"]
             scores[key] = scores.get(key, 0.0) + 1 / (ranking.K + rank)
             places.setdefault(key, place)
-    chosen: list[PassageRef] = []
-    documents: set[str] = set()
-    for key in sorted(scores, key=lambda key: (-scores[key], key)):
-        if key[0] in documents or len(documents) < limits.documents_per_question:
-            documents.add(key[0])
-            chosen.append(places[key])
-    return chosen[: limits.passages_per_question]
+    ordered = sorted(scores, key=lambda key: (-scores[key], key))
+    return choose_passages([places[key] for key in ordered], limits)
 
 
 def pages_to_skip(harvested: Mapping[str, HarvestOutcome]) -> set[str]:

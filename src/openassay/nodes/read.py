@@ -1,7 +1,7 @@
 """Read for one sub-question: passages in, verbatim findings out. What is not found verbatim is no evidence."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -11,18 +11,31 @@ from openassay.models.evidence import Document, Finding, Passage, QuoteSpan
 from openassay.models.plan import SubQuestion
 from openassay.reasoning.base import ReadRequest
 from openassay.state import State, Task
+from openassay.text.sentences import split_passages
 from openassay.verification.quotes import find_quote
 
-MAX_FINDINGS = 16  # per sub-question and round
+# Per sub-question and round. A language model makes the 80 claims of a report of them; those of the embedded reasoner
+# are compared pair by pair, which takes time.
+MAX_FINDINGS, MAX_FINDINGS_EMBEDDED = 32, 16
+LEAD_LENGTH = 2_000  # characters at the beginning of a document in which its first passage stands
 
 
 async def read(task: Task, runtime: Runtime[ResearchContext]) -> State:
     context, question = runtime.context, SubQuestion.model_validate(task["question"])
     documents = await context.load_documents(place["document"] for place in task["passages"])
     passages = load_passages(task["passages"], documents)
-    titles = {name: document.title for name, document in documents.items()}
+    embedded = context.reasoner.name == "embedded"
+    if not embedded:
+        passages = add_leads(passages, documents)
     quotes = await context.reasoner.read(
-        ReadRequest(question=question, passages=passages, limit=MAX_FINDINGS, titles=titles, share=task["share"])
+        ReadRequest(
+            question=question,
+            passages=passages,
+            limit=MAX_FINDINGS_EMBEDDED if embedded else MAX_FINDINGS,
+            titles={name: document.title for name, document in documents.items()},
+            dates={name: document.published.isoformat() for name, document in documents.items() if document.published},
+            share=task["share"],
+        )
     )
     findings = []
     for quote in quotes:
@@ -49,3 +62,11 @@ def load_passages(places: Iterable[Mapping[str, Any]], documents: Mapping[str, D
     return tuple(
         Passage(**place, text=documents[place["document"]].text[place["start"] : place["end"]]) for place in places
     )
+
+
+def add_leads(passages: Sequence[Passage], documents: Mapping[str, Document]) -> tuple[Passage, ...]:
+    """Add how each document begins, after the best passage of each: it says who and when, which others leave out."""
+    best = {passage.document: passage for passage in reversed(passages)}
+    leads = [lead for name, one in documents.items() for lead in split_passages(name, one.text[:LEAD_LENGTH])[:1]]
+    firsts = [passage for passage in passages if best[passage.document] is passage]
+    return tuple({(passage.document, passage.start): passage for passage in (*firsts, *leads, *passages)}.values())

@@ -18,6 +18,7 @@ from openassay.models.evidence import Hit, SearchRequest
 from openassay.models.plan import SubQuestion, Understanding
 from openassay.nodes.dispatch import FAST_RATE, available_types, query_types_of, result_from_hits
 from openassay.nodes.failures import is_transient
+from openassay.nodes.harvest import reading_limits
 from openassay.nodes.preferences import source_preferences
 from openassay.protocols import RemoteSource, SearchAnswer, Source
 from openassay.reasoning.base import QueryAttempt, QueryRequest, TypedQuery
@@ -25,10 +26,11 @@ from openassay.search.ranking import fuse
 from openassay.state import Plain, SearchOutcome, SearchTask, State
 from openassay.text.language import detect_language, language_code
 from openassay.text.questions import needs_recent_sources, parse_period
-from openassay.text.words import query_key
+from openassay.text.words import interleave_groups, query_key
 
 SNIPPET_LENGTH = 200  # characters kept where nothing was stored, for people to see what was found
 MAX_HITS = 80  # per sub-question and round: what is kept in the state
+MAX_HITS_IN_TURN, MAX_DOCUMENTS = 120, 40  # the same where every document is to be heard, the best of each first
 ENOUGH_DOCUMENTS = 3  # with fewer, other words are worth a try
 MAX_RETRIES = 2  # in other words
 STAND_IN_QUERIES = 3  # to a slow source where no other searches the web
@@ -64,7 +66,7 @@ async def search(task: SearchTask, runtime: Runtime[ResearchContext]) -> State:
         if not (others := await _find_other_queries(results, sources, task, context)):
             break
         results += await _ask_all(others, sources, task, context)
-    own, today = task["question"]["id"], context.started.date()
+    own, today, in_turn = task["question"]["id"], context.started.date(), reading_limits(context).in_turn
     answers = [result for result in results if not result.error]
     answered = {result.query["text"] for result in answers}
     # Other words of the same sub-question that mean the same share the outcome of the query that was asked.
@@ -83,7 +85,7 @@ async def search(task: SearchTask, runtime: Runtime[ResearchContext]) -> State:
     outcome: SearchOutcome = {
         "question": own,
         "queries": queries,
-        "hits": _dump_hits(fuse([result.hits for result in answers], today, moving=recent)),
+        "hits": _dump_hits(fuse([result.hits for result in answers], today, moving=recent), in_turn),
         "completed": len(answers),
         "failed": len(failed),
         "cached": sum(result.cached for result in answers),
@@ -98,7 +100,7 @@ async def search(task: SearchTask, runtime: Runtime[ResearchContext]) -> State:
         shared.pop(own, None)
         for question, text in shared.items():
             key = f"{task['key']} for {question}: {text}"
-            outcomes[key] = result_from_hits(question, text, query["text"], _dump_hits(best))
+            outcomes[key] = result_from_hits(question, text, query["text"], _dump_hits(best, in_turn))
     return {"searched": {key: dict(outcome) for key, outcome in outcomes.items()}}
 
 
@@ -147,7 +149,9 @@ async def _ask(query: Plain, source: Source, task: SearchTask, context: Research
     latency: dict[str, object] = {"remote": False}
     began = monotonic()
     try:
-        if isinstance(source, RemoteSource):
+        if known := context.answers.get((source.name, request)):  # no source is asked the same twice in a run
+            answer = known._replace(cached=True)
+        elif isinstance(source, RemoteSource):
             # Paid searches of one sub-question must not use up what the others need.
             answer = await source.ask(request, context.account.task_budget(question, task["share"]))
             # What the provider took; where it does not say so, how long the search waited for it.
@@ -155,7 +159,9 @@ async def _ask(query: Plain, source: Source, task: SearchTask, context: Research
             seconds = waited if answer.seconds is None else answer.seconds
             latency = {"remote": True, **({"seconds": round(seconds, 3)} if seconds else {})}
         else:
-            answer = SearchAnswer(await source.search(request.query, limit=request.limit))
+            limit = MAX_HITS_IN_TURN if reading_limits(context).in_turn else request.limit
+            answer = SearchAnswer(await source.search(request.query, limit=limit))
+        context.answers[source.name, request] = answer
     except SourceError as error:
         return QueryResult(query, source.name, error=error)
     except BudgetError as error:
@@ -247,14 +253,18 @@ async def _find_other_queries(
     return [{"text": query.text, "types": [query.type]} for query in chosen]
 
 
-def _dump_hits(hits: Sequence[Hit]) -> list[Plain]:
-    """Return the best hits as plain data. From here on a hit counts by its place in the fused list, not by its rank at
-    one provider."""
+def _dump_hits(hits: Sequence[Hit], in_turn: bool) -> list[Plain]:
+    """Return the best hits as plain data, `in_turn` the best of every document first. From here on a hit counts by its
+    place in the fused list, not by its rank at one provider."""
+    if in_turn:
+        best = list(dict.fromkeys(hit.document for hit in hits if hit.document))[:MAX_DOCUMENTS]
+        hits = [hit for hit in hits if not hit.document or hit.document in best]
+        hits = interleave_groups(hits, lambda hit: hit.document or hit.url)
     return [
         {
             **hit.model_dump(mode="json"),
             "snippet": "" if hit.document else hit.snippet[:SNIPPET_LENGTH],
             "rank": rank,
         }
-        for rank, hit in enumerate(hits[:MAX_HITS], 1)
+        for rank, hit in enumerate(hits[: MAX_HITS_IN_TURN if in_turn else MAX_HITS], 1)
     ]

@@ -77,6 +77,7 @@ class ReadRequest(Record):
     passages: tuple[Passage, ...]
     limit: int
     titles: dict[str, str] = {}  # of the passages' documents, by hash
+    dates: dict[str, str] = {}  # when they were published, likewise
     share: float = Field(default=1.0, gt=0, le=1)  # of the research money, for this sub-question
 
 
@@ -102,6 +103,7 @@ class AnalysisRequest(Record):
     coverage: dict[str, float]  # sub-question id -> confidence, as counted from the findings
     previous: Analysis | None = None
     asked: tuple[str, ...] = ()  # queries of earlier rounds, never to be repeated
+    leads: tuple[str, ...] | None = ()  # names to follow, besides those of question and plan; None: whatever comes up
 
 
 class DraftClaim(Record):
@@ -277,8 +279,8 @@ def recommend(score: float, issues: Sequence[Issue], revisions: int = 0) -> Lite
     return "revise" if score >= REVISE or revisions else "reject"
 
 
-# An analyst has seen pages, and a page must not be able to have something searched for. So a query of a later round has
-# only words of the question and the plan, and these, which say what kind of text is wanted, never of what.
+# An analyst has seen pages, and a page must not be able to have something searched for on the web. So a query of a
+# later round has only words of the question, the plan and the leads, and these, which say what kind of text is wanted.
 NEUTRAL_STEMS = frozenset(
     stems(
         "annual article cause change comparison confirmed current data date detail effect estimate evidence example "

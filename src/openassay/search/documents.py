@@ -24,6 +24,7 @@ class DocumentsSource:
     """A `protocols.Source` over folders. `prepare` is called once before the first search."""
 
     name = "documents"
+    is_private = True  # what is asked of it leaves the machine to nobody
 
     def __init__(
         self,

@@ -111,8 +111,12 @@ def _make_span(text: str, start: int, end: int) -> TextSpan:
     return TextSpan(start + lead, start + lead + len(trimmed), trimmed)
 
 
+# All that stands in "By Jane Roe of The Herald staff." and "Reporting by Jane Roe; editing by John Doe." besides names.
+_BYLINE = frozenset("by of and for in the with staff additional reporting editing written compiled".split())
+
+
 def is_statement(sentence: str) -> bool:
-    """Whether a sentence says something on its own: no heading, menu, question or fragment."""
+    """Whether a sentence says something on its own: no heading, byline, menu, question or fragment."""
     if is_table_row(sentence):
         return True
     words = sentence.split()
@@ -122,6 +126,9 @@ def is_statement(sentence: str) -> bool:
         return False
     if any(word[:1].isupper() for word in words) and sum(word[:1].islower() for word in words) < 2:
         return False  # "Date: August 3, 2023 Apple Inc." names things and says nothing of them
+    small = [word.lower().strip(".,;") for word in words]
+    if "by" in small[:3] and all(word[:1].isupper() or one in _BYLINE for word, one in zip(words, small, strict=True)):
+        return False
     return _TAIL.sub("", sentence).endswith((".", "!", "。", "！")) and not sentence.endswith(("...", "…"))
 
 

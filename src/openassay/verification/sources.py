@@ -9,55 +9,6 @@ from openassay.text.sentences import containment, shingles
 from openassay.text.urls import HostClass, host_class, is_official, registrable_domain
 from openassay.text.words import fold, words
 
-# Whether a document is about a subject, so that what it says of "the company" may be taken as said of it.
-
-OPENING = 600  # words: title page, abstract, first paragraphs
-EXCERPT = 1_200  # characters, about 200 words
-OFTEN = 3  # mentions that make a subject more than an aside
-
-
-def select_on_subject(documents: Sequence[Document], subjects: Sequence[str]) -> set[str]:
-    """Return the hashes of the documents about any of the subjects; none if no document is.
-
-    A subject that fits every document tells none apart and gives way to one that does. Being named at the opening
-    tells more than being named often: filings of all companies name "R&D" often, each names its own company first.
-    """
-    everything = {document.hash for document in documents}
-    kept = set() if subjects else everything
-    for fits in (has_subject_in_opening, is_about):
-        found = [{one.hash for one in documents if fits(one, subject)} for subject in subjects]
-        telling = [hashes for hashes in found if hashes and hashes != everything]
-        if telling or everything in found:
-            kept = set().union(*telling) or everything
-            break
-    if len(subjects) != 1:
-        return kept
-    # A text too short to have an opening is about what it has half the words of: "Simeon P. Smith House" for the
-    # Simeon Smith House.
-    wanted = set(words(subjects[0]))
-    for document in documents:
-        if len(document.text) < EXCERPT:
-            known = set(_join_words(words(document.text)).split())
-            kept |= {document.hash} if 2 * len(known & wanted) >= len(wanted) else set()
-    return kept
-
-
-def has_subject_in_opening(document: Document, subject: str) -> bool:
-    wanted = f" {_join_words(words(subject))} "
-    opening = _join_words([*words(document.title), *words(document.text[: OPENING * 10])[:OPENING]])
-    return not wanted.strip() or wanted in f" {opening} "
-
-
-def is_about(document: Document, subject: str) -> bool:
-    """Named in the title or the opening, or named often."""
-    wanted = f" {_join_words(words(subject))} "
-    return has_subject_in_opening(document, subject) or f" {_join_words(words(document.text))} ".count(wanted) >= OFTEN
-
-
-def _join_words(tokens: Sequence[str]) -> str:
-    return " ".join(token.removesuffix("'s").removesuffix("’s") for token in tokens)
-
-
 # How much a source can be relied on, and whether it speaks at first hand, with reasons a reader can check.
 
 CREDIBLE = 0.6  # from here on one source alone earns a plain tick

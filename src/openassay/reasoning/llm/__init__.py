@@ -71,9 +71,10 @@ class LLMReasoner:
         return await self._steps.run(job) or baseline
 
     async def propose_queries(self, request: base.QueryRequest) -> Sequence[base.TypedQuery]:
-        """Propose search queries besides the planned ones."""
+        """Propose search queries besides the planned ones; a model that has given two with its plan is not asked again
+        before they were tried."""
         count = request.count if request.tried else request.count - len(request.planned)
-        if count <= 0:
+        if count <= 0 or (not request.tried and len(request.planned) > 1):
             return ()
         queries = await self._steps.run(plan.build_queries_job(request, count))
         return queries or await self._rules.propose_queries(request)
@@ -81,6 +82,8 @@ class LLMReasoner:
     async def read(self, request: base.ReadRequest) -> Sequence[base.Quote]:
         """Choose quotes that answer a sub-question."""
         small = self._steps.is_small(read.READ_STEP)
+        if small:  # the rules make a shortlist of it, which takes them as long as before
+            request = request.model_copy(update={"passages": request.passages[:36], "limit": min(request.limit, 16)})
         shortlist = await self._rules.read(request) if small else ()
         job = read.build_read_job(request, shortlist, small)
         if not job.sources:

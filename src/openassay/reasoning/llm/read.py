@@ -4,7 +4,7 @@ A model points at numbered sentences, so that every quote is verbatim; what is c
 doubt, not confidence. `baseline` is what the rules made of the same input.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.errors import ReasoningError
@@ -64,12 +64,20 @@ class PassageExcerpt(NamedTuple):
     """A passage with the sentences of it that may be quoted, and those that are only shown, marked."""
 
     passage: int
+    document: str
+    start: int
     title: str
     pieces: tuple[TextSpan, ...]
     marked: tuple[TextSpan, ...] = ()
 
     def halve(self) -> "PassageExcerpt":
         return self._replace(pieces=self.pieces[: (len(self.pieces) + 1) // 2], marked=())
+
+
+def arrange_excerpts(shown: Sequence[PassageExcerpt]) -> list[PassageExcerpt]:
+    """Put what is of one document together, as it stands there, the best document first."""
+    order = {excerpt.document: at for at, excerpt in reversed(list(enumerate(shown)))}
+    return sorted(shown, key=lambda excerpt: (order[excerpt.document], excerpt.start))
 
 
 def build_read_job(
@@ -88,15 +96,13 @@ def build_read_job(
         start = request.passages[passage].text.find(text)
         if start >= 0:
             listed.setdefault(passage, []).append(TextSpan(start, start + len(text), text))
-    excerpts = tuple(
-        PassageExcerpt(passage, _get_safe_title(request, request.passages[passage]), tuple(sorted(pieces)))
-        for passage, pieces in listed.items()
-    )
+    excerpts = tuple(_build_excerpt(request, passage, sorted(pieces)) for passage, pieces in listed.items())
 
     def build(shown: Sequence[PassageExcerpt]) -> dict[str, str]:
-        blocks, number = [], 0
-        for excerpt in shown:
-            lines = [f"Title: {excerpt.title}"] if excerpt.title else []
+        documents: dict[str, list[str]] = {}
+        number = 0
+        for excerpt in arrange_excerpts(shown):
+            lines = documents.setdefault(excerpt.document, [f"Title: {excerpt.title}"] if excerpt.title else [])
             for piece in sorted((*excerpt.pieces, *excerpt.marked)):
                 text = " ".join(piece.text.split())
                 if piece in excerpt.marked:
@@ -104,7 +110,7 @@ def build_read_job(
                 else:
                     number += 1
                     lines.append(f"[{number}] {text}")
-            blocks.append(wrap_tag("source", "\n".join(lines)))
+        blocks = (wrap_tag("source", "\n".join(lines)) for lines in documents.values())
         question = wrap_tag("message", request.question.in_context)
         return {"question": question, "sources": "\n".join(blocks), "most": str(most)}
 
@@ -137,13 +143,18 @@ def _build_excerpts(request: ReadRequest) -> tuple[PassageExcerpt, ...]:
         seen |= {(passage.document, piece.text) for piece in (*pieces, *instructions)}
         marked = tuple(piece for piece in fresh if piece in instructions)
         if pieces or marked:
-            excerpts.append(PassageExcerpt(number, _get_safe_title(request, passage), tuple(pieces), marked))
+            excerpts.append(_build_excerpt(request, number, pieces, marked))
     return tuple(excerpts) if any(excerpt.pieces for excerpt in excerpts) else ()
 
 
-def _get_safe_title(request: ReadRequest, passage: Passage) -> str:
-    title = request.titles.get(passage.document, "")
-    return "" if find_instructions(title) else title
+def _build_excerpt(
+    request: ReadRequest, number: int, pieces: Iterable[TextSpan], marked: tuple[TextSpan, ...] = ()
+) -> PassageExcerpt:
+    """Take a passage with the title and the date of its document, unless the title gives orders."""
+    document, start = request.passages[number].document, request.passages[number].start
+    title, date = request.titles.get(document, ""), request.dates.get(document, "")
+    title = "" if find_instructions(title) else f"{title} ({date})" if date else title
+    return PassageExcerpt(number, document, start, title, tuple(pieces), marked)
 
 
 def convert_picks(
@@ -154,7 +165,7 @@ def convert_picks(
     counted: Mapping[tuple[int, str], float],
 ) -> Sequence[Quote]:
     """Return the quotes that the numbers of an answer stand for, best first."""
-    places = [(excerpt, at) for excerpt in shown for at in range(len(excerpt.pieces))]
+    places = [(excerpt, at) for excerpt in arrange_excerpts(shown) for at in range(len(excerpt.pieces))]
     picks = [pick for pick in answer.picks if 1 <= pick.first <= len(places)]
     if answer.picks and not picks:
         raise ReasoningError(f"sentences are numbered 1 to {len(places)}")
@@ -163,10 +174,9 @@ def convert_picks(
     for pick in sorted(picks, key=lambda pick: -pick.score):
         excerpt, first = places[pick.first - 1]
         text, pieces, last = passages[excerpt.passage].text, excerpt.pieces, first
-        # A quote goes on over neighbours of the same paragraph only.
+        # A quote goes on over neighbours, in the next paragraph too: those of the news are a sentence each.
         while last + 1 < len(pieces) and last - first < min(pick.last - pick.first, MAX_SENTENCES - 1):
-            between = text[pieces[last].end : pieces[last + 1].start]
-            if between.strip() or "\n" in between:
+            if text[pieces[last].end : pieces[last + 1].start].strip():
                 break
             last += 1
         span = {(excerpt.passage, at) for at in range(first, last + 1)}
@@ -383,15 +393,18 @@ def _merge_refinements(
 ) -> dict[str, tuple[str, ...]]:
     """Put the model's query before the baseline's; none that was asked before.
 
-    The analyst has seen pages, so of its query only words of the question or the plan stay: a page must not be able to
-    have something searched for.
+    The analyst has seen pages, so of its query only words of the question, the plan and the leads stay, and one of them
+    is the sub-question's: a page must not be able to have something searched for.
     """
-    known = collect_known_stems(request.plan, request.asked)
+    known = collect_known_stems(request.plan, (*request.asked, *(request.leads or ())))
     asked = {query_key(text) for text in request.asked}
     own = {question.id: set(stems(question.in_context)) for question in request.plan.questions}
     refined = {question: texts[:MAX_BASELINE_QUERIES] for question, texts in baseline.refinements.items()}
     for question, item in gap_items.items():
-        query = keep_known_words(item.query, known) if is_searchable(item.query) else ""
-        if own[question] & set(stems(query)) and query_key(query) not in asked:
+        query = item.query if is_searchable(item.query) else ""
+        if request.leads is not None:
+            query = keep_known_words(query, known)
+            query = query if own[question] & set(stems(query)) else ""
+        if query and query_key(query) not in asked:
             refined[question] = tuple(dict.fromkeys((query, *refined.get(question, ()))))
     return refined

@@ -19,7 +19,7 @@ from openassay.text.words import fold
 
 CLAIMS_STEP = ReasoningStep("claims", stage="verify", role="judge", output="list of claims", purpose="finish")
 JUDGE_STEP = ReasoningStep("judge", stage="verify", role="judge", output="verdicts", purpose="finish")
-MAX_CLAIMS, MAX_CLAIMS_SMALL = 40, 8
+MAX_CLAIMS, MAX_CLAIMS_SMALL = 80, 8
 MAX_QUOTES, MAX_QUOTES_SMALL = 6, 2  # behind a claim; a small model takes all it was shown for one vague claim
 WORDS_PER_CLAIM = 20  # of an answer: a claim with its numbers
 MAX_PAIRS, MAX_PAIRS_SMALL = 60, 8  # of a statement and its quotes, a call

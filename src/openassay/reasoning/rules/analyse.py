@@ -386,7 +386,7 @@ _LEAD = re.compile(
 # What stands ahead of a sentence and is none of it: where an agency wrote from, the label of a figure, a heading that
 # the sentence repeats.
 _DATELINE = re.compile(
-    r"^[A-Z][\w.]*(?:[ ,]+[A-Z][\w.]*){0,4},? \((?:Reuters|AP|AFP|UPI|dpa|PTI|Bloomberg)\)\s*[-–—]+\s*"
+    r"^[A-Z][\w.]*(?:[ ,]+[A-Z\d][\w.]*){0,6},? \((?:Reuters|AP|AFP|UPI|dpa|PTI|Bloomberg)\)\s*[-–—]+\s*"
 )
 _CAPTION = re.compile(
     r"^(?:(?:Fig(?:ure|\.)?|Table|Box|Chart|Photo|Image|Caption)\s*\d*[.:)]\s+|.{0,80}\[ ?edit ?\]\s+)(?=[A-Z])"
