@@ -9,6 +9,7 @@ from openassay.errors import NotFoundError, UsageError
 from openassay.export import Report
 from openassay.models.thread import ResearchOptions
 from openassay.reasoning.base import JudgementBatch
+from openassay.testing import make_document
 from tests.scenario.conftest import Lab
 from tests.scenario.material import GAZETTE, GUIDE, LAKE, QUESTION, SURVEY
 
@@ -179,3 +180,16 @@ async def test_a_thread_without_a_report_has_nothing_to_veto(lab: Make) -> None:
     with pytest.raises(UsageError, match="no report yet"):
         await here.engine.vetoes.begin(thread, [source(before, SURVEY.title)])
     await here.engine.wait(asked.id)
+
+
+async def test_copies_of_a_text_that_was_taken_out_are_named(lab: Make) -> None:
+    copy = make_document(f"{SURVEY.text} Printed with permission.", title="A reprint", url="https://reprint.example/")
+    here = lab()
+    here.holds(SURVEY, GUIDE, copy)
+    before = await here.report(QUESTION)
+
+    after = await veto(here, before.provenance.thread, source(before, SURVEY.title))
+
+    [notice] = [notice for notice in after.notices if "Taken out" in notice]
+    assert "Much of the same text stays in “A reprint”" in notice
+    assert GUIDE.title not in notice

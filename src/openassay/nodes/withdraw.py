@@ -19,7 +19,7 @@ from openassay.nodes.review import build_review_request
 from openassay.nodes.write import build_write_request, collect_terms, recheck_draft, source_titles
 from openassay.reasoning.base import Draft, DraftClaim, DraftSentence, SourceRating
 from openassay.state import Plain, State, load_claims, load_critique, load_disagreements, load_sources
-from openassay.verification.sources import assess_credibility
+from openassay.verification.sources import assess_credibility, find_copies
 
 # Written in the words of claims and frames alone, whoever writes: derived afresh, at no cost.
 _FREE = ("disagreements", "not_found")
@@ -59,6 +59,11 @@ async def withdraw(state: State, runtime: Runtime[ResearchContext]) -> State:
         f"Taken out: {names}. {lost} of {len(held)} statements that rested on it are gone, the others rest on the "
         "remaining sources; nothing else was derived again."
     )
+    out = await context.load_documents(documents)
+    rest = await context.load_documents(source["document"] for source in load_sources(left))
+    if copies := await asyncio.to_thread(find_copies, out.values(), rest.values()):
+        shown = "; ".join(f"“{document.title}”" for document in copies)
+        note += f" Much of the same text stays in {shown}: take that out, too, if the text is what is wrong."
     await context.emit("notice", "withdraw", text=note, claims=[claim.id for claim in touched])
     messages = list(state["messages"])
     if messages and messages[-1]["role"] == "assistant":  # the answer that is withdrawn; a new one takes its place

@@ -134,6 +134,12 @@ def group_documents(documents: Iterable[Document]) -> dict[str, str]:
     return {name: names[head] for (name, _, _), head in zip(known, heads, strict=True)}
 
 
+def find_copies(documents: Iterable[Document], among: Iterable[Document]) -> list[Document]:
+    """Find the documents that have half of their text, or more, in common with one of these."""
+    known = [shingles(document.text) for document in documents]
+    return [other for other in among if any(containment(own, shingles(other.text)) >= COPIED for own in known)]
+
+
 def group_by_origin(
     spans: Sequence[QuoteSpan], together: Mapping[str, str], credibility: Mapping[str, Credibility]
 ) -> dict[str, tuple[str, ...]]:
