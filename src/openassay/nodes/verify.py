@@ -246,7 +246,7 @@ def decide_claims(
             named = {(span.document, span.start) for span in claim.spans}
             bearing = [one for one in wording.contexts if any((s.document, s.start) in named for s in one.spans)]
             claim = add_context(claim, bearing)
-            missing = [*find_gaps(text, claim.spans, bearing)] if publish else []
+            missing = [*find_gaps(claim, bearing)] if publish else []
             if missing:
                 claim = claim.model_copy(update={"verdict": Verdict.PARTLY, "mark": None, "reasons": tuple(missing)})
             if draft.findings and not missing and not set(claim.spans) & set(wording.named):
@@ -267,8 +267,8 @@ def add_context(claim: Claim, contexts: Sequence[EvidenceContext]) -> Claim:
         if found.published and told:
             items.append(ContextItem(document=found.document, field="published", value=found.published.isoformat()))
         title = found.head.split(" | ")[0]
-        names = {word for name in claim.text.split() if name[:1].isupper() for word in words(name)}
-        if names & set(words(title)) - set(words(" ".join(quotes))):
+        named = {word for name in claim.text.split() if not name[:1].islower() for word in words(name)}
+        if named & set(words(title)) - set(words(" ".join(quotes))):
             items.append(ContextItem(document=found.document, field="title", value=title))
     return claim.model_copy(update={"spans": tuple(_distinct_spans(spans)), "context": tuple(items)})
 

@@ -9,7 +9,7 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
-from openassay.models.evidence import Document, QuoteSpan
+from openassay.models.evidence import Claim, Document, QuoteSpan
 from openassay.text.injection import find_instructions
 from openassay.text.sentences import TextSpan, split_sentences
 from openassay.text.words import stems, words
@@ -21,9 +21,10 @@ from openassay.verification.wording import check_word_order, content_share, find
 
 MOST_WORDS = 230  # of the text; what the cross-encoder reads, and about 300 tokens for a language model
 REACH = 2_000  # characters on either side of a quote in which its neighbours are looked for
-LEAD = 1_500  # characters at the beginning of a document
+LEAD, OPENING = 1_500, 6_000  # characters at the beginning of a document: how it begins, and where it names things
 MOST_ADDED = 3  # sentences that are shown to the reader besides the quotes
 QUOTED = 0.5  # words that a quote is ahead of a sentence nobody quoted
+LONGEST = 50_000  # characters of a document in which a name is looked for
 GAP, NEIGHBOURS = "\n…\n", 4  # stands where sentences are left out; characters between two that follow each other
 
 
@@ -35,6 +36,7 @@ class EvidenceContext(NamedTuple):
     head: str  # title | publisher | date
     pieces: tuple[TextSpan, ...]  # in their order; the quotes are among them
     published: date | None = None
+    whole: str = ""  # the document's text
 
     @property
     def text(self) -> str:
@@ -55,9 +57,10 @@ class EvidenceContext(NamedTuple):
         if copied is None or statement == copied:
             return []
         known = self.head.replace("|", " ").split()
+        names = [self.text, self.head, self.whole[:LONGEST]]  # a surname stands for the name that is given elsewhere
         return [
             *check_figures(statement, [self.text, self.head], self.published, strict=True),
-            *check_names(statement, [self.text, self.head], known, strict=True),
+            *check_names(statement, names, known, strict=True),
             *check_word_order(statement, [copied]),
             *(problem for problem in check_polarity(statement, [copied]) if problem.kind in OPPOSED),
         ]
@@ -108,6 +111,7 @@ def read_context(document: Document, spans: Sequence[QuoteSpan], most: int = MOS
         describe_document(document),
         tuple(chosen[start] for start in sorted(chosen)),
         document.published,
+        text,
     )
 
 
@@ -145,23 +149,29 @@ def find_needed_sentences(statement: str, context: EvidenceContext) -> list[Quot
         figures -= extract_numbers(best.quote, worded=True)
         names -= set(words(best.quote))
         content -= set(stems(best.quote))
+    # A figure may stand further up: "Flight 200" is what the document calls it once.
+    for piece in _split(context.whole, 0, OPENING) if figures else ():
+        if found := figures & extract_numbers(piece.text, worded=True):
+            chosen.append(QuoteSpan(document=context.document, start=piece.start, end=piece.end, quote=piece.text))
+            figures -= found
     return chosen or list(context.spans)
 
 
 LEAST_SHARED = 1 / 3  # of the words of a statement that a reader must find in what is quoted for it
 
 
-def find_gaps(statement: str, spans: Sequence[QuoteSpan], contexts: Sequence[EvidenceContext]) -> Iterator[str]:
-    """Say what keeps a statement from being published with these spans though it may be true: figures that stand
-    neither in them nor in the days their documents were published, or hardly a word in common. A reader, and any
-    program, looks for them there."""
-    quotes = "\n".join(span.quote for span in spans)
-    missing = set(extract_numbers(statement, worded=False) - extract_numbers(quotes, worded=True))
+def find_gaps(claim: Claim, contexts: Sequence[EvidenceContext]) -> Iterator[str]:
+    """Say what keeps a claim from being published though it may be true: figures that stand neither in its spans nor
+    in what its documents say of themselves, or hardly a word in common. A reader, and any program, looks for them
+    there."""
+    told = [item.value for item in claim.context]
+    quotes = "\n".join(span.quote for span in claim.spans)
+    missing = set(extract_numbers(claim.text, worded=False) - extract_numbers("\n".join([quotes, *told]), worded=True))
     for found in contexts:
-        missing -= find_numbers_by_day(statement, quotes, found.published) if found.published else set()
+        missing -= find_numbers_by_day(claim.text, quotes, found.published) if found.published else set()
     if missing:
         yield f"{', '.join(f'{number:.15g}' for number in sorted(missing))} is not spelled so in the quoted passage"
-    elif all(any(check_figures(statement, [found.text, found.head], found.published)) for found in contexts):
-        yield from (problem.text for problem in check_figures(statement, [contexts[0].text], contexts[0].published))
-    if content_share(statement, [quotes]) < LEAST_SHARED:
+    elif all(any(check_figures(claim.text, [quotes, one.text, one.head], one.published)) for one in contexts):
+        yield from (problem.text for problem in check_figures(claim.text, [quotes], contexts[0].published))
+    if content_share(claim.text, [quotes]) < LEAST_SHARED:
         yield "the quoted passage has hardly a word of it"

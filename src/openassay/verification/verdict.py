@@ -108,7 +108,7 @@ def _evidence_texts(bound: Sequence[Claim]) -> list[str]:
     return [*(span.quote for claim in bound for span in claim.spans), *(claim.text for claim in bound)]
 
 
-FLOOR = 0.15  # below this a document speaks of something else, whatever a model says of it
+FLOOR = 0.03  # below this a document speaks of something else, whatever a model says of it
 
 
 class DocumentEvidence(NamedTuple):

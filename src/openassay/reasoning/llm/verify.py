@@ -151,7 +151,9 @@ class StatementQuotes(NamedTuple):
 
     @property
     def text(self) -> str:
-        return " … ".join(" ".join(quote.split()) for quote in self.quotes)[:MAX_QUOTE_TEXT]
+        """The passages, each with the line that says what document it is."""
+        heads = [quote.partition("\n") for quote in self.quotes]
+        return "\n".join(f"{head}{mark}{' '.join(rest.split())}" for head, mark, rest in heads)[:MAX_QUOTE_TEXT]
 
     def halve(self) -> "StatementQuotes":
         return self._replace(quotes=tuple(quote[: max(1, len(quote) // 2)] for quote in self.quotes))
