@@ -24,7 +24,7 @@ MAX_QUOTES, MAX_QUOTES_SMALL = 6, 2  # behind a claim; a small model takes all i
 WORDS_PER_CLAIM = 20  # of an answer: a claim with its numbers
 MAX_PAIRS, MAX_PAIRS_SMALL = 60, 8  # of a statement and its quotes, a call
 MIN_SURE = 2  # of 10; a verdict less sure than this is none, and the rules judge
-MAX_QUOTE_TEXT = 2000  # characters of all passages of a pair
+MAX_QUOTE_TEXT = 2000  # characters of a passage
 SUPPORT_WEIGHTS = {"supported": 1.0, "partly": 0.6}  # of the confidence; other verdicts lend no support
 VERDICTS = ("not_found", "supported", "partly", "contradicted")
 SHORT_VERDICTS = {"yes": "supported", "partly": "partly", "no": "not_found"}
@@ -153,7 +153,7 @@ class StatementQuotes(NamedTuple):
     def text(self) -> str:
         """The passages, each with the line that says what document it is."""
         heads = [quote.partition("\n") for quote in self.quotes]
-        return "\n".join(f"{head}{mark}{' '.join(rest.split())}" for head, mark, rest in heads)[:MAX_QUOTE_TEXT]
+        return "\n".join(f"{head}{mark}{' '.join(rest.split())}"[:MAX_QUOTE_TEXT] for head, mark, rest in heads)
 
     def halve(self) -> "StatementQuotes":
         return self._replace(quotes=tuple(quote[: max(1, len(quote) // 2)] for quote in self.quotes))
