@@ -99,7 +99,7 @@ async def test_4_an_unknown_company_is_tried_again_and_the_answer_says_there_is_
         assert state["research_attempts"] in (2, 3)
         way = await here.way()
         assert way[:3] == ["understand", "dispatch", "analyse"]
-        assert way.count("analyse") == state["research_attempts"]
+        assert way.count("analyse") == state["research_attempts"] - 1  # the last round is not analysed
         assert "write" not in way
         assert outcome.report is not None
         assert outcome.report.status == "no_data"

@@ -432,7 +432,7 @@ async def test_what_was_read_in_one_round_is_not_read_again_but_still_bears_witn
     outcome = await bench.ask(QUESTION)
 
     state = await bench.state(outcome)
-    assert state["round"] == 2
+    assert state["round"] == 2, (state["failures"], state["notices"], state["analysis"], state["confidence"])
     assert sorted(bench.pages.asked) == sorted([SURVEY.url, GAZETTE.url, GUIDE.url])
     kept = {place["document"] for place in state["selected"]["Q1"]}
     assert kept == {SURVEY.hash, GAZETTE.hash, GUIDE.hash}
