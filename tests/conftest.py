@@ -136,11 +136,12 @@ def _needs_no_lookup(host: str | bytes | None) -> bool:
     return True
 
 
+NO_SETTINGS = "{}\n"
+
+
 @pytest.fixture(scope="session")
 def _nobodys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("nobodys")
-    (folder / "config.yaml").write_text("{}\n", encoding="utf-8")
-    return folder
+    return tmp_path_factory.mktemp("nobodys")
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +152,10 @@ def _clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         if name.startswith(("OPENASSAY_", "LANGSMITH_", "LANGCHAIN_")) or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     own = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else _nobodys / f"{next(_TESTS)}"
-    monkeypatch.setenv("OPENASSAY_CONFIG", str(_nobodys / "config.yaml"))
+    config = _nobodys / "config.yaml"
+    if not config.exists() or config.stat().st_size != len(NO_SETTINGS):  # what a test puts there is its own
+        config.write_text(NO_SETTINGS, encoding="utf-8")
+    monkeypatch.setenv("OPENASSAY_CONFIG", str(config))
     monkeypatch.setenv("OPENASSAY_DATA_DIR", str(own / "data"))
 
 

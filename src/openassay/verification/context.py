@@ -17,7 +17,7 @@ from openassay.verification.figures import check_figures, find_numbers_by_day
 from openassay.verification.names import check_names
 from openassay.verification.polarity import StatementProblem, check_polarity
 from openassay.verification.statement_check import check_statement, extract_numbers
-from openassay.verification.wording import check_word_order, content_share, find_copied_sentence
+from openassay.verification.wording import check_word_order, check_wording, find_copied_sentence
 
 MOST_WORDS = 230  # of the text; what the cross-encoder reads, and about 300 tokens for a language model
 REACH = 2_000  # characters on either side of a quote in which its neighbours are looked for
@@ -157,9 +157,6 @@ def find_needed_sentences(statement: str, context: EvidenceContext) -> list[Quot
     return chosen or list(context.spans)
 
 
-LEAST_SHARED = 1 / 3  # of the words of a statement that a reader must find in what is quoted for it
-
-
 def find_gaps(claim: Claim, contexts: Sequence[EvidenceContext]) -> Iterator[str]:
     """Say what keeps a claim from being published though it may be true: figures that stand neither in its spans nor
     in what its documents say of themselves, or hardly a word in common. A reader, and any program, looks for them
@@ -173,5 +170,4 @@ def find_gaps(claim: Claim, contexts: Sequence[EvidenceContext]) -> Iterator[str
         yield f"{', '.join(f'{number:.15g}' for number in sorted(missing))} is not spelled so in the quoted passage"
     elif all(any(check_figures(claim.text, [quotes, one.text, one.head], one.published)) for one in contexts):
         yield from (problem.text for problem in check_figures(claim.text, [quotes], contexts[0].published))
-    if content_share(claim.text, [quotes]) < LEAST_SHARED:
-        yield "the quoted passage has hardly a word of it"
+    yield from (problem.text for problem in check_wording(claim.text, [quotes]))
