@@ -76,6 +76,43 @@ def test_a_document_says_where_it_comes_from(tmp_path: Path) -> None:
     assert abs((datetime.now(UTC) - found.fetched).total_seconds()) < 60
 
 
+@pytest.mark.requirement("S-10")
+@pytest.mark.parametrize("name", ["a.md", "a.txt"])
+def test_lines_at_the_top_say_what_a_document_is(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    head = "Quay closed after storm\n\nBy: Ada Example\nPublisher: The Harbour Record\nDate: 2024-03-05\n\n"
+    path.write_text(f"{head}The quay was closed.\nDate: none was given for its opening.\n", encoding="utf-8")
+    document = LocalFileReader().read(path)
+
+    assert (document.author, document.publisher, document.published) == (
+        "Ada Example",
+        "The Harbour Record",
+        date(2024, 3, 5),
+    )
+    assert document.title == "Quay closed after storm"
+    assert "Publisher" not in document.text
+    assert "The quay was closed." in document.text
+    assert "Date: none was given" in document.text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Source: the river rises at Hesk.\n\nIt is short.",
+        "Minutes of the council.\n\nBy: vote of five the plan passed.\nThe quay stays.",
+        "A text.\n\nIts second paragraph.\n\nTitle: three\nDate: later",
+    ],
+)
+def test_a_line_of_the_text_is_no_description(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(content, encoding="utf-8")
+    document = LocalFileReader().read(path)
+
+    assert document.publisher is None
+    assert document.published is None
+    assert "".join(document.text.split()) == "".join(content.split())
+
+
 @pytest.mark.parametrize(
     "block", ["title: [unclosed", "title: a: b: c", "date: 2024-02-31", "just: \x01", "&a [*a, *a]: x"]
 )

@@ -163,3 +163,49 @@ def test_academic_stands_above_news_and_news_above_a_blog() -> None:
     ]  # fmt: skip
 
     assert ranks == sorted(set(ranks), reverse=True)
+
+
+def file(text: str, name: str, **known: str) -> Document:
+    return make_document(text, url=f"file:///notes/{name}.md").model_copy(update=known)
+
+
+@pytest.mark.requirement("S-10", "X-05")
+def test_one_newsroom_is_one_witness_in_files_too() -> None:
+    first = file(LAKE, "a", publisher="The Ostrey Mail", author="Ada Example")
+    second = file(PORT, "b", publisher="the Ostrey Mail.", author="Bo Sample")
+    third = file(PORT.replace("spring", "week"), "c", publisher="The Hesk Herald", author="Cy Other")
+
+    assert together(first, second) == {frozenset({first.hash, second.hash})}
+    assert len(together(first, third)) == 2
+
+
+@pytest.mark.requirement("S-10")
+def test_an_author_is_one_witness_wherever_it_is_printed() -> None:
+    first = file(LAKE, "a", publisher="The Ostrey Mail", author="Ada Example")
+    second = file(PORT, "b", publisher="The Hesk Herald", author="Bo Sample and Ada Example")
+    staff = [file(text, text[:4], publisher=text[:4], author="Staff reporter") for text in (LAKE, PORT)]
+
+    assert len(together(first, second)) == 1
+    assert len(together(*staff)) == 2
+
+
+@pytest.mark.requirement("S-10")
+def test_studies_of_other_people_are_two_witnesses_in_one_journal() -> None:
+    studies = [
+        file(f"Abstract\n{text}", text[:4], publisher="Journal of Lakes", author=name)
+        for text, name in ((LAKE, "Ada Example"), (PORT, "Bo Sample"))
+    ]
+
+    assert len(together(*studies)) == 2
+    assert len(together(*(one.model_copy(update={"author": None}) for one in studies))) == 1
+
+
+@pytest.mark.requirement("S-10")
+def test_what_was_found_to_depend_is_one_voice() -> None:
+    first, second = page(SIZE, "https://a.example/"), page(AGAIN, "https://b.example/")
+    documents = [first, second]
+    spans, groups = [said(one, one.text) for one in documents], group_documents(documents)
+    known = {one.hash: assess_credibility(one) for one in documents}
+
+    assert len(group_by_origin(spans, groups, known)) == 2
+    assert len(group_by_origin(spans, groups, known, {frozenset({first.hash, second.hash})})) == 1

@@ -235,7 +235,12 @@ async def render_claim_passages(engine: Engine, report: Report, name: str) -> As
 async def render_source_passages(engine: Engine, report: Report, name: str) -> AsyncIterator[Text]:
     """Render a source's card, and the passages taken from it. S3 and 3 are the same."""
     card = _find_by_id(f"S{name}" if name.isdecimal() else name, "source", {card.id: card for card in report.sources})
-    facts = [card.author, card.published or "undated", card.host or card.kind, f"credibility {card.credibility:.2f}"]
+    facts = [
+        card.author,
+        card.published or "undated",
+        card.place or card.kind,
+        f"credibility {card.credibility:.2f}",
+    ]
     lines = [card.url, " · ".join(fact for fact in facts if fact), *card.credibility_reasons, card.why_used]
     body = "\n".join(to_one_line(line) for line in lines if line)
     yield Text.assemble((f"{card.id} {to_one_line(card.title)}\n", "bold"), (body, "dim"))

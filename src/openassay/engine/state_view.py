@@ -85,6 +85,7 @@ class EvidenceView(Record):
     kind: DocumentKind | None = None
     published: str | None = None
     author: str | None = None
+    publisher: str | None = None
     chunks: tuple[Chunk, ...] = ()
     problem: str | None = None
 
@@ -430,7 +431,7 @@ async def _view_evidence(
             for start, end in reader.take("chunks", ranges)
         ]
         snippet = _snippet(document, ranges[0][0] if ranges else 0)
-        shown = document.model_dump(mode="json", include={"url", "host", "kind", "published", "author"})
+        shown = document.model_dump(mode="json", include={"url", "host", "kind", "published", "author", "publisher"})
         evidence.append(
             EvidenceView(
                 **shown, id=id, title=title or document.title, snippet=snippet, content_hash=name, chunks=tuple(chunks)

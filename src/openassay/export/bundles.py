@@ -59,7 +59,8 @@ _MAX_SIZES = {
     TEXT: 64 * MB,
 }
 _MAX_SNAPSHOT = 100 * MB
-_CARD_FIELDS = ("url", "title", "host", "kind", "author", "published")  # of a source, as its report has them
+# Of a source, as its report has them.
+_CARD_FIELDS = ("url", "title", "host", "kind", "author", "publisher", "published")
 _MAX_NAME = 200  # characters that are shown of one
 _CHUNK = 1 << 20
 
@@ -127,6 +128,7 @@ class SourceRecord(Record):
     host: str = ""
     kind: str
     author: str | None = None
+    publisher: str | None = None
     published: str | None = None
     fetched: str
     origin: str | None = None

@@ -162,7 +162,7 @@ def build_bibliography(report: ReportData) -> list[BibliographyEntry]:
     for card in report.sources:
         url = re.sub(r"[\s{}\\\"<>^`|]|[^\x21-\x7e]", lambda match: quote(match.group()), get_web_address(card))
         doi = found.group(1) if (found := _DOI.fullmatch(url)) else ""
-        title, host = to_printable(card.title), to_printable(card.host)
+        title, host = to_printable(card.title), to_printable(card.place)
         authors, issued = tuple(parse_authors(card.author or "")), _parse_date(card.published or "")
         type = _TYPES.get(card.kind, _OTHER_TYPE)
         if not host and type.bibtex in _PUBLISHER_FIELDS:

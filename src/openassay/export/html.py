@@ -198,7 +198,7 @@ class HtmlRenderer(layout.ReportLayout):
     def _render_sources(self) -> str:
         items = ""
         for card in self.report.sources:
-            details = escape(", ".join([*filter(None, (card.author, card.host)), *layout.describe_source(card)]))
+            details = escape(", ".join([*filter(None, (card.author, card.place)), *layout.describe_source(card)]))
             if url := layout.get_web_address(card):
                 shown = url if len(url) <= MAX_ADDRESS else f"{url[: MAX_ADDRESS - 1]}…"
                 details += f' · <a href="{escape(url)}" rel="noreferrer noopener nofollow">{escape(shown)}</a>'

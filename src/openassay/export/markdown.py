@@ -167,7 +167,7 @@ class MarkdownRenderer(layout.ReportLayout):
         """List the sources, each with what its credibility rests on."""
         lines = []
         for card in self.report.sources:
-            named = ", ".join(map(self.escape, [card.title, *filter(None, (card.author, card.host))]))
+            named = ", ".join(map(self.escape, [card.title, *filter(None, (card.author, card.place))]))
             facts = ", ".join(map(self.escape, layout.describe_source(card)))
             address = re.sub(r"[\s<>`]", lambda match: f"%{ord(match.group()):02X}", card.url)
             # A link only where it can do nothing but open a page.

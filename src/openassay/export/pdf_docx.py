@@ -356,7 +356,7 @@ class DocumentBuilder(ReportLayout):
         if self.report.sources:
             yield _make_heading("References")
         for number, card in enumerate(self.report.sources, 1):
-            named = ", ".join(map(to_printable, [card.title, *filter(None, (card.author, card.host))]))
+            named = ", ".join(map(to_printable, [card.title, *filter(None, (card.author, card.place))]))
             url = get_web_address(card)
             address = Inline(url, kind="link") if url else Inline(to_printable(card.url), "faint")
             lines: tuple[Line, ...] = (

@@ -75,6 +75,7 @@ class LocalFileReader:
                 fetched=datetime.now(UTC),
                 kind="document",
                 origin=found.origin,
+                publisher=found.publisher,
             )
         except ReadError as error:
             message = f"{path.name}: {error.message}"

@@ -23,6 +23,7 @@ class Extraction:
     author: str | None = None
     published: date | None = None
     origin: str | None = None
+    publisher: str | None = None
     notes: tuple[str, ...] = ()
     language: str | None = None  # as in "de"
     wants: PageNeed | None = None  # the page shows its content only to scripts, or only to those let in

@@ -52,6 +52,7 @@ class PageMetadata:
     titles: tuple[str, ...] = ()
     author: str | None = None
     published: date | None = None
+    publisher: str | None = None
     language: str | None = None
     body: str = ""
 
@@ -89,6 +90,7 @@ def read_metadata(tree: "HtmlElement", url: str) -> PageMetadata:
         titles=tuple(dict.fromkeys(titles)),
         author="; ".join(name for name in authors if name and not _NOBODY.fullmatch(name)) or None,
         published=day or _parse_day(found.date),
+        publisher=site,
         language=next((match[0] for match in languages if match), None),
         # Structured data hold markup, escaped or not.
         body=max((_to_line(_TAG.sub(" ", html.unescape(text))) for text in bodies), key=len, default=""),
@@ -493,6 +495,7 @@ def extract(html: bytes | str, url: str) -> Extraction:
         title=page.title,
         author=page.author,
         published=page.published,
+        publisher=page.publisher,
         notes=notes,
         language=page.language,
         wants=wants,

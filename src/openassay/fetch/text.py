@@ -43,12 +43,56 @@ def decode_file(data: bytes) -> str:
     return data.decode("latin-1")
 
 
+# A text may begin as a letter does, with a line for each thing it says of itself: "Date: 2024-03-05".
+_HEADER_LINE = re.compile(r"(title|headline|author|by|date|published|publisher|source|url)[ \t]*:[ \t]*(\S.*)", re.I)
+_HEADER_LINES, _LONGEST_TITLE = 12, 200
+
+
 def extract_plain(data: bytes) -> Extraction:
-    return Extraction(clean_text(reflow(_normalise_newlines(decode_file(data)))))
+    text = _normalise_newlines(decode_file(data))
+    meta, body = split_header_lines(text)
+    return _describe(meta, clean_text(reflow(body)))
+
+
+def split_header_lines(text: str) -> tuple[Mapping[str, object], str]:
+    """Split off the lines at the top that say what a text is, where there are two or more of them; a title may stand
+    above them, and stays."""
+    lines = text.lstrip("\n\ufeff").split("\n", _HEADER_LINES)
+    titled = not _HEADER_LINE.fullmatch(lines[0].strip())
+    found: dict[str, object] = {"title": lines[0].strip("# \t")} if titled else {}
+    last = 0
+    for at, line in enumerate(lines[:_HEADER_LINES]):
+        if match := _HEADER_LINE.fullmatch(line.strip()):
+            found.setdefault(match[1].lower(), match[2].strip())
+            last = at + 1
+        elif line.strip() and at:
+            break
+    if len(found) < 2 + titled or len(lines[0]) > _LONGEST_TITLE:
+        return {}, text
+    return found, "\n".join([*lines[:titled], *lines[last:]])
+
+
+def _describe(meta: Mapping[str, object], text: str, title: str = "", notes: tuple[str, ...] = ()) -> Extraction:
+    """What a file says of itself, by the names that people give such lines."""
+
+    def find(*keys: str) -> str:
+        return next(filter(None, (_meta_string(meta, key) for key in keys)), "")
+
+    return Extraction(
+        text=text,
+        title=find("title", "headline") or title,
+        author=find("author", "authors", "by") or None,
+        published=parse_day(str(meta.get("published") or meta.get("date")).strip()),
+        origin=find("source") or None,
+        publisher=find("publisher") or None,
+        notes=notes,
+    )
 
 
 def extract_markdown(data: bytes) -> Extraction:
     meta, body = split_front_matter(_normalise_newlines(decode_file(data)))
+    if not meta:
+        meta, body = split_header_lines(body)
     if len(body) > _MARKDOWN_LIMIT:
         text, heading = reflow(body), ""
         notes: tuple[str, ...] = ("too large to parse as Markdown; read as plain text",)
@@ -59,14 +103,7 @@ def extract_markdown(data: bytes) -> Extraction:
         for token in MarkdownIt("commonmark").enable("table").parse(body):
             writer.add_token(token)
         text, heading, notes = "\n".join(writer.lines), writer.heading, ()
-    return Extraction(
-        text=clean_text(text),
-        title=_meta_string(meta, "title") or heading,
-        author=_meta_string(meta, "author") or _meta_string(meta, "authors") or None,
-        published=parse_day(str(meta.get("published") or meta.get("date")).strip()),
-        origin=_meta_string(meta, "source") or None,
-        notes=notes,
-    )
+    return _describe(meta, clean_text(text), heading, notes)
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, object], str]:

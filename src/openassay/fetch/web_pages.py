@@ -493,6 +493,7 @@ class WebPages:
             fetched=self._now(),
             kind="web",
             origin=content.origin,
+            publisher=content.publisher,
             language=content.language,
         )
 

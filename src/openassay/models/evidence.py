@@ -100,6 +100,7 @@ class Judgement(Record):
     score: float = Field(ge=0, le=1)
     reason: str = ""
     narrower: str = ""
+    embedded: bool = False  # by the embedded verifier, and not by a language model
 
 
 class ContextItem(Record):
@@ -204,6 +205,7 @@ class Document(Record):
     fetched: datetime
     kind: DocumentKind = "document"
     origin: str | None = None  # the primary publication a document says its facts come from
+    publisher: str | None = None  # as the document names it: a newspaper, an agency, a company, an institute
     language: str | None = None  # as in "de", where the page says so
 
 

@@ -192,11 +192,17 @@ class SourceCard(Record):
     host: str = ""
     kind: str = "document"
     author: str | None = None
+    publisher: str | None = None
     published: str | None = None
     primary: bool = False
     credibility: float = Field(default=0.5, ge=0, le=1)
     credibility_reasons: tuple[str, ...] = ()
     same_as: tuple[str, ...] = ()  # sources it is one with: a copy, or the same publisher; they count once
+
+    @property
+    def place(self) -> str:
+        """Where it appeared."""
+        return self.publisher or self.host
 
 
 class Coverage(Record):

@@ -230,7 +230,7 @@ def drop_stand_ins(sources: Sequence[protocols.RemoteSource]) -> list[protocols.
 
 _TITLE_LENGTH = 60
 _NEVER = datetime.fromtimestamp(0, UTC)
-_PERSONAL_FIELDS = ("url", "title", "author", "published", "fetched", "origin", "language")
+_PERSONAL_FIELDS = ("url", "title", "author", "published", "fetched", "origin", "publisher", "language")
 
 
 @runtime_checkable

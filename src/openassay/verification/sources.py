@@ -1,7 +1,7 @@
 """Which documents are one source, and which passages one voice: copies, one publisher, or one origin count once."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from openassay.models.evidence import Document, QuoteSpan
@@ -122,16 +122,43 @@ def group_documents(documents: Iterable[Document]) -> dict[str, str]:
     """Document hash -> group id (G1, G2, ...), numbered in the order given. One publisher is one witness too.
 
     A digest of two documents joins them: it is independent of neither, and a group can say no more than that."""
-    known = [
-        (document.hash, registrable_domain(document.host) if document.host else "", shingles(document.text))
-        for document in documents
-    ]
+    known = [(document, shingles(document.text)) for document in documents]
     heads = _cluster_items(
-        known,
-        lambda one, other: (one[1] != "" and one[1] == other[1]) or containment(one[2], other[2]) >= COPIED,
+        known, lambda one, other: _is_one_source(one[0], other[0]) or containment(one[1], other[1]) >= COPIED
     )
     names = {head: f"G{n}" for n, head in enumerate(dict.fromkeys(heads), 1)}
-    return {name: names[head] for (name, _, _), head in zip(known, heads, strict=True)}
+    return {document.hash: names[head] for (document, _), head in zip(known, heads, strict=True)}
+
+
+def _is_one_source(one: Document, other: Document) -> bool:
+    """Whether two documents have a site, a publisher or an author in common. Studies of other people are independent
+    though one journal prints them."""
+    authors, others = _split_names(one.author), _split_names(other.author)
+    if authors & others:
+        return True
+    if authors and others and _is_study(one) and _is_study(other):
+        return False
+    site, publisher = (registrable_domain(one.host) if one.host else ""), fold(one.publisher or "").strip(" .")
+    same_site = bool(site) and site == registrable_domain(other.host)
+    return same_site or (bool(publisher) and publisher == fold(other.publisher or "").strip(" ."))
+
+
+_BETWEEN_NAMES = re.compile(r"\s*(?:[;,&]|\band\b)\s*")
+_ABSTRACT = re.compile(r"^\W*abstract\b", re.I | re.M)
+
+
+def _split_names(author: str | None) -> frozenset[str]:
+    """Whole names; "staff" and a lone surname are anybody's."""
+    names = (" ".join(words(name)) for name in _BETWEEN_NAMES.split(author or ""))
+    return frozenset(name for name in names if " " in name and name.split()[0] not in ("the", "our", "staff"))
+
+
+def _is_study(document: Document) -> bool:
+    return (
+        document.kind == "academic"
+        or host_class(document.host) == "scholarly"
+        or _ABSTRACT.search(document.text[:600]) is not None
+    )
 
 
 def find_copies(documents: Iterable[Document], among: Iterable[Document]) -> list[Document]:
@@ -141,14 +168,23 @@ def find_copies(documents: Iterable[Document], among: Iterable[Document]) -> lis
 
 
 def group_by_origin(
-    spans: Sequence[QuoteSpan], together: Mapping[str, str], credibility: Mapping[str, Credibility]
+    spans: Sequence[QuoteSpan],
+    together: Mapping[str, str],
+    credibility: Mapping[str, Credibility],
+    dependent: Collection[frozenset[str]] = (),
 ) -> dict[str, tuple[str, ...]]:
     """The independent voices behind one statement: the first document of each, and all documents that speak with it.
 
     Sources that are independent as a whole may still repeat each other in one matter: they use the same words, name the
-    same informant, or report on the same publication. Such are one voice, whatever their groups."""
+    same informant, or report on the same publication. Such are one voice, whatever their groups, and so are pairs of
+    documents that were found to be `dependent`."""
     said = [(span, together[span.document], shingles(span.quote), find_attributions(span.quote)) for span in spans]
-    heads = _cluster_items(said, lambda one, other: one[1] == other[1] or _is_retelling(one, other, credibility))
+
+    def is_one(one: _SpanText, other: _SpanText) -> bool:
+        pair = frozenset((one[0].document, other[0].document))
+        return one[1] == other[1] or pair in dependent or _is_retelling(one, other, credibility)
+
+    heads = _cluster_items(said, is_one)
     found: dict[int, list[str]] = {}
     for span, head in zip(spans, heads, strict=True):
         found.setdefault(head, []).append(span.document)
