@@ -1,10 +1,8 @@
-"""How well the support score tells borne-out statements from others, on texts and labels nobody here wrote.
+"""How well the verifier tells borne-out statements from others, on texts and labels nobody here wrote.
 
     PYTHONPATH=. python benchmarks/bench_support.py
 
-Each figure is cross-validated: five folds, grouped so that a claim, a page or a piece of evidence never stands on
-both sides, the combination fitted anew on four and scored on the fifth. The cross-encoder has seen neither set.
-`passage` is WiCE again with the labelled sentences as the quote: a long statement against one to four sentences.
+It was fitted on neither set.
 """
 
 import time
@@ -23,9 +21,8 @@ from benchmarks.evaluation.support import (
     calibration,
     score_cases,
 )
-from openassay.protocols import Embedder, Entailment
-from openassay.text.embeddings import CrossEncoder, MiniLM
-from openassay.verification.support import FeatureSupportScorer
+from openassay.text.embeddings import CrossEncoder
+from openassay.verification.support import CrossEncoderScorer
 
 
 def report(found: Sequence[SupportCase], scores: dict[str, Floats]) -> None:
@@ -35,7 +32,7 @@ def report(found: Sequence[SupportCase], scores: dict[str, Floats]) -> None:
         truth = np.array([case.supported for case in part])
         print(f"{name}: {len(part)} cases, {truth.mean():.2f} supported")
         if not truth.any():
-            shares = ", ".join(f"{(scores['read'][own] >= at).mean():.2f} from {at}" for at in (0.15, 0.25, 0.6))
+            shares = ", ".join(f"{(scores['verifier'][own] >= at).mean():.2f} from {at}" for at in (0.15, 0.25, 0.6))
             print(f"  {shares}")
             continue
         for kind, values in scores.items():
@@ -45,24 +42,23 @@ def report(found: Sequence[SupportCase], scores: dict[str, Floats]) -> None:
                 f"{best_balanced_accuracy(truth, values[own]):.3f}"
             )
             print(line + (f"  Brier {brier:.3f}  ECE {apart:.3f}" if kind != "overlap" else ""))
-        for kind in ("overlap", "words"):
-            mean, low, high = auc_difference(part, scores["read"][own], scores[kind][own])
-            print(f"  read less {kind}: {mean:+.3f} [{low:+.3f}, {high:+.3f}]")
+        mean, low, high = auc_difference(part, scores["verifier"][own], scores["overlap"][own])
+        print(f"  verifier less overlap: {mean:+.3f} [{low:+.3f}, {high:+.3f}]")
         for at in np.arange(0.2, 0.85, 0.1):
-            said = scores["read"][own] >= at
+            said = scores["verifier"][own] >= at
             print(
                 f"    >= {at:.1f}: {said.mean():.2f} of all, {truth[said].mean() if said.any() else 0:.2f} of them so"
             )
 
 
-def speed(found: Sequence[SupportCase], embedder: Embedder, entailment: Entailment) -> None:
+def speed(found: Sequence[SupportCase]) -> None:
     """A report of 100 claims with four quotes each, none seen before."""
     part = [case for case in found if case.set == "passage"][:100]
     quotes = [case.quote for case in part]
     pairs = [
         (case.statement, quotes[(index + step) % len(quotes)]) for index, case in enumerate(part) for step in range(4)
     ]
-    scorer = FeatureSupportScorer(embedder, entailment)
+    scorer = CrossEncoderScorer(CrossEncoder())
     start = time.perf_counter()
     scorer.scores(pairs)
     seconds = time.perf_counter() - start
@@ -72,7 +68,7 @@ def speed(found: Sequence[SupportCase], embedder: Embedder, entailment: Entailme
 def main() -> None:
     found, scores = score_cases(require_data_folder(), False)
     report(found, scores)
-    speed(found, MiniLM(), CrossEncoder())
+    speed(found)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Makes `src/openassay/text/data/verifier.int8.onnx` from the student that `train_verifier` has trained.
+"""Makes `verifier.onnx` and `verifier.npz` in `openassay/text/data` from the model that `train_verifier` has trained.
 
     PYTHONPATH=. python benchmarks/export_verifier.py --weights verifier.npz --tokenizer FOLDER/tokenizer.json
 
@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.export_minilm import DATA, GELU_FLOOR, Graph, dense, floored, int8, norm, sha256, signed, table
+from benchmarks.export_minilm import DATA, GELU_FLOOR, Graph, floored, norm, sha256, signed, table
+from openassay.text.embeddings import PackedMatrix, unpack_matrix
 
-WIDTH, HEADS, LONGEST = 768, 12, 320
+WIDTH, HEADS, LONGEST = 768, 12, 384
+BLOCK = 32  # weights that share a scale
 BUCKETS, FAR = 32, 128  # of distances between two tokens; beyond the second all are alike
 PADDING_ROWS = 2  # of the table of positions, before the first token's
 EPSILON = 1e-5
@@ -28,17 +30,76 @@ SCRIPTS = ("LATIN", "GREEK", "DIGIT", "SUPERSCRIPT", "SUBSCRIPT", "VULGAR", "MIC
 Floats = NDArray[np.float32]
 
 
+def pack(graph: "VerifierGraph", name: str, rows: Floats) -> tuple[NDArray[np.int8], Floats]:
+    """Put a matrix among those that stand in a file of their own, in four bits, and a place for it in the graph: it is
+    unpacked when the model is loaded (`openassay.text.embeddings.unpack_matrices`). Returns what it will be, and the
+    scale of each of its rows."""
+    blocks = rows.reshape(rows.shape[0], -1, BLOCK)
+    low, high = blocks.min(2, keepdims=True).clip(max=0), blocks.max(2, keepdims=True).clip(min=0)
+    step = ((high - low) / 15).clip(1e-8)
+    zero = np.round(-low / step)
+    whole = (np.round(blocks / step) + zero).clip(0, 15).astype(np.uint8).reshape(rows.shape)
+    scale = (np.abs(blocks).max(axis=(1, 2)) / 127).clip(1e-8).astype(np.float32)
+    zeros = zero[:, :, 0].astype(np.uint8)
+    graph.packed[name] = PackedMatrix(
+        whole[:, ::2] | whole[:, 1::2] << 4,
+        zeros[:, ::2] | zeros[:, 1::2] << 4,
+        (step[:, :, 0] / scale[:, None]).astype(np.float16),
+    )
+    return unpack_matrix(graph.packed[name]), scale
+
+
+class VerifierGraph(Graph):
+    """A graph whose large matrices are kept apart; `places` are their shapes in the graph."""
+
+    def __init__(self, weights: Mapping[str, Floats]) -> None:
+        super().__init__(weights)
+        self.packed: dict[str, PackedMatrix] = {}
+        self.places: dict[str, tuple[int, ...]] = {}
+
+    def model(self, name: str, result: str, width: int) -> Any:
+        from onnx import StringStringEntryProto, TensorProto
+
+        built = super().model(name, result, width)
+        for matrix, shape in self.places.items():
+            where = StringStringEntryProto(key="location", value=matrix)
+            place = TensorProto(name=matrix, dims=shape, data_type=TensorProto.INT8, external_data=[where])
+            place.data_location = TensorProto.EXTERNAL
+            built.graph.initializer.append(place)
+        return built
+
+
+def dense(graph: VerifierGraph, name: str, weight: Floats, tokens: tuple[str, str, str]) -> tuple[str, Floats]:
+    """A product, and what the columns of the matrix sum up to."""
+    stored, scale = pack(graph, f"{name}:T", weight.T)
+    graph.places[f"{name}:T"] = weight.shape
+    quantised, token_scale, zero = tokens
+    operands = (quantised, f"{name}:T", graph.number(1), graph.constant(f"{name}.scale", scale), zero)
+    product = graph.step("Mul", graph.step("MatMulIntegerToFloat", *operands, contrib=True), token_scale)
+    return product, (stored.astype(np.float64).sum(axis=1) * scale).astype(np.float32)
+
+
+def word_table(graph: VerifierGraph, values: Floats) -> str:
+    stored, scale = pack(graph, "words", values)
+    graph.places["words"] = stored.shape
+    picked = graph.cast(graph.step("Gather", "words", "input_ids"), "FLOAT")
+    return graph.step("Mul", picked, graph.step("Gather", graph.constant("words.scale", scale[:, None]), "input_ids"))
+
+
 def load_weights(path: Path) -> dict[str, Floats]:
-    """The student's weights; matrices were stored as int8 with a scale for each row."""
+    """As `train_verifier` stored them."""
     stored, weights = np.load(path), dict[str, Floats]()
     for name in stored.files:
-        plain, _, kind = name.partition(":")
-        if kind in ("", "int8", "q"):
-            weights[plain.removeprefix("body.")] = stored[name].astype(np.float32)
-    for name in stored.files:
-        plain, _, kind = name.partition(":")
-        if kind in ("scale", "s"):
-            weights[plain.removeprefix("body.")] *= stored[name].astype(np.float32)
+        plain, _, kind = name.removeprefix("body.").partition(":")
+        if kind == "":
+            weights[plain] = stored[name]
+        elif kind == "int8":
+            weights[plain] = stored[name].astype(np.float32) * stored[name.replace(":int8", ":scale")]
+        elif kind == "four":
+            halves, step = stored[name], stored[name.replace(":four", ":step")].astype(np.float32)
+            whole = np.stack([halves & 15, halves >> 4], axis=-1).reshape(*step.shape, BLOCK).astype(np.float32)
+            zero = stored[name.replace(":four", ":zero")]
+            weights[plain] = ((whole - zero[..., None]) * step[..., None]).reshape(halves.shape[0], -1)
     return weights
 
 
@@ -94,42 +155,39 @@ def residual(graph: Graph, name: str, tensor: str, skip: str, bias: Floats) -> s
     return graph.step("SkipLayerNormalization", *operands, contrib=True, epsilon=EPSILON)
 
 
-def attention(graph: Graph, layer: str, tokens: str, mask: str, apart: str) -> str:
+def attention(graph: VerifierGraph, layer: str, tokens: str, mask: str, apart: str) -> str:
     parts = [f"{layer}.attention.attn.{part}" for part in "qkv"]
     weight = np.concatenate([graph.weights[f"{part}.weight"].T for part in parts], axis=1)
     bias = np.concatenate([graph.weights[f"{part}.bias"] for part in parts])
-    joined = dense(graph, f"{layer}.qkv", weight, signed(graph, tokens))
+    joined, _ = dense(graph, f"{layer}.qkv", weight, signed(graph, tokens))
     three = graph.split("Split", joined, graph.integers(WIDTH, WIDTH, WIDTH), outputs=3, axis=-1)
     operands = (*three, graph.constant(f"{layer}.qkv.bias", bias), mask, apart)
     heads = graph.step("MultiHeadAttention", *operands, contrib=True, num_heads=HEADS)
     name = f"{layer}.attention.attn.o"
-    mixed = dense(graph, name, graph.weights[f"{name}.weight"].T, signed(graph, heads))
+    mixed, _ = dense(graph, name, graph.weights[f"{name}.weight"].T, signed(graph, heads))
     return residual(graph, f"{layer}.attention", mixed, tokens, graph.weights[f"{name}.bias"])
 
 
-def feed_forward(graph: Graph, layer: str, tokens: str) -> str:
+def feed_forward(graph: VerifierGraph, layer: str, tokens: str) -> str:
     name = f"{layer}.intermediate.dense"
-    wide = dense(graph, name, graph.weights[f"{name}.weight"].T, signed(graph, tokens))
+    wide, _ = dense(graph, name, graph.weights[f"{name}.weight"].T, signed(graph, tokens))
     active = graph.step("BiasGelu", wide, graph.constant(f"{name}.bias", graph.weights[f"{name}.bias"]), contrib=True)
     name = f"{layer}.output.dense"
-    weight = graph.weights[f"{name}.weight"].T
-    narrow = dense(graph, name, weight, floored(graph, active))
-    stored, scale = int8(weight, axis=0)
-    shift = GELU_FLOOR * (stored.astype(np.float64).sum(axis=0) * scale[0])
+    narrow, sums = dense(graph, name, graph.weights[f"{name}.weight"].T, floored(graph, active))
     return residual(
-        graph, f"{layer}.output", narrow, tokens, (graph.weights[f"{name}.bias"] - shift).astype(np.float32)
+        graph, f"{layer}.output", narrow, tokens, graph.weights[f"{name}.bias"] - np.float32(GELU_FLOOR) * sums
     )
 
 
 def linear(graph: Graph, name: str, tensor: str) -> str:
-    product = dense(graph, name, graph.weights[f"{name}.weight"].T, signed(graph, tensor))
+    product = graph.step("MatMul", tensor, graph.constant(f"{name}.weight", graph.weights[f"{name}.weight"].T))
     return graph.step("Add", product, graph.constant(f"{name}.bias", graph.weights[f"{name}.bias"]))
 
 
-def build(weights: Mapping[str, Floats], rows: list[int]) -> Any:
-    graph = Graph(weights)
+def build(weights: Mapping[str, Floats], rows: list[int]) -> tuple[Any, dict[str, PackedMatrix]]:
+    graph = VerifierGraph(weights)
     places = count_up(graph)
-    words = table(graph, "words", weights["embeddings.word_embeddings.weight"][rows], "input_ids")
+    words = word_table(graph, weights["embeddings.word_embeddings.weight"][rows])
     positions = weights["embeddings.position_embeddings.weight"][PADDING_ROWS : PADDING_ROWS + LONGEST]
     total = graph.step("Add", words, table(graph, "positions", positions, places))
     tokens = graph.step("LayerNormalization", total, *norm(graph, "embeddings.LayerNorm"), axis=-1, epsilon=EPSILON)
@@ -138,25 +196,25 @@ def build(weights: Mapping[str, Floats], rows: list[int]) -> Any:
         tokens = feed_forward(graph, layer, attention(graph, layer, tokens, mask, apart))
     first = graph.step("Gather", tokens, graph.constant("first", np.int64(0)), axis=1)
     scores = linear(graph, "last", graph.step("Tanh", linear(graph, "hidden", first)))
-    return graph.model("verifier int8", scores, 3)
+    return graph.model("verifier", scores, len(weights["last.bias"])), graph.packed
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Export the verifier as int8 ONNX.")
+    parser = argparse.ArgumentParser(description="Export the verifier as ONNX.")
     parser.add_argument("--weights", type=Path, required=True)
     parser.add_argument("--tokenizer", type=Path, required=True, help="of all-mpnet-base-v2")
     parser.add_argument("--out", type=Path, default=DATA)
     arguments = parser.parse_args()
 
-    from onnx import checker
-
     tokenizer = json.loads(arguments.tokenizer.read_text(encoding="utf-8"))
-    built = build(load_weights(arguments.weights), prune_vocabulary(tokenizer))
-    checker.check_model(built)
-    model, pieces = arguments.out / "verifier.int8.onnx", arguments.out / "verifier-tokenizer.json"
+    built, packed = build(load_weights(arguments.weights), prune_vocabulary(tokenizer))
+    model, matrices, pieces = (arguments.out / f"verifier{end}" for end in (".onnx", ".npz", "-tokenizer.json"))
     model.write_bytes(built.SerializeToString(deterministic=True))
+    np.savez(
+        matrices, **{f"{name}|{part}": value for name, one in packed.items() for part, value in one._asdict().items()}
+    )
     pieces.write_text(json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
-    for file in (model, pieces):
+    for file in (model, matrices, pieces):
         print(f"{sha256(file)}  {file.name}  {file.stat().st_size / 1e6:.1f} MB")
 
 

@@ -4,8 +4,10 @@
 
 A teacher of twelve layers learns from the labels; a student of six, made of every other layer of it, learns from the
 labels and from what the teacher says of the same pairs. `--base` is all-mpnet-base-v2 (Apache-2.0) as it was published.
-Both read the statement, then the evidence, and give three logits: supported, refuted, neither.
+Both read the statement, then the evidence, and give three logits: supported, refuted, neither. A fourth is for two
+documents that report the same: whether they are one voice.
 
+The teacher's last pass is made with its matrices rounded to four bits, as they can be stored.
 Large batches, because 20,000 tokens at a time leave such a machine idle: 164,000 pairs take the teacher 70 seconds a
 pass and the student 40.
 """
@@ -24,12 +26,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-LAYERS, WIDTH, LONGEST = 12, 768, 320
+LAYERS, WIDTH, LONGEST = 12, 768, 384
 KEPT = (0, 2, 4, 7, 9, 11)  # of the teacher's layers
 PADDING = 1
 BATCH_TOKENS, BATCH_PAIRS = 40_000, 320
-STATEMENT_WORDS = 90
-EITHER = 3  # a label: refuted or neither
+STATEMENT_WORDS = 150
+EITHER, TWO_VOICES = 3, 4  # labels: refuted or neither; the first of the two of pairs of documents
+BLOCK = 32  # weights of a row that share a scale when they are stored in four bits
+SHARES = {"written": 1.0, "voices": 1.0, "copied": 1.0, "elsewhere": 0.3, "alone": 0.4, "removed": 0.5, "buried": 0.4}
+SHARE_OF_OTHERS = 0.35  # of the pairs of a set that a pass shows
 FROM_TEACHER = 0.6  # of the student's loss
 SMOOTHING = 0.03
 DEVICE = "cuda"
@@ -50,7 +55,7 @@ class Verifier(nn.Module):  # type: ignore[misc]
         self.body = MPNetModel(config, add_pooling_layer=False)
         self.drop = nn.Dropout(0.1)
         self.hidden = nn.Linear(WIDTH, WIDTH)
-        self.last = nn.Linear(WIDTH, 3)
+        self.last = nn.Linear(WIDTH, 4)
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         first = self.body(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
@@ -68,9 +73,10 @@ def encode(base: Path, pairs: Sequence[tuple[str, str]]) -> Lines:
     return [np.array(item.ids, np.int64) for item in tokenizer.encode_batch(short)]
 
 
-def split_batches(lines: Lines, rng: random.Random) -> list[list[int]]:
-    """Neighbours in length share a batch, in shuffled order."""
-    order = sorted(range(len(lines)), key=lambda at: len(lines[at]) + 4 * rng.random())
+def split_batches(lines: Lines, sets: Sequence[str], rng: random.Random) -> list[list[int]]:
+    """A pass: neighbours in length share a batch, in shuffled order."""
+    shown = [at for at in range(len(lines)) if rng.random() < SHARES.get(sets[at], SHARE_OF_OTHERS)]
+    order = sorted(shown, key=lambda at: len(lines[at]) + 4 * rng.random())
     found: list[list[int]] = []
     for at in order:
         full = found and (len(found[-1]) + 1) * len(lines[at]) > BATCH_TOKENS
@@ -93,7 +99,7 @@ def pad(lines: Lines) -> tuple[torch.Tensor, torch.Tensor]:
 @torch.no_grad()
 def score(model: nn.Module, lines: Lines) -> NDArray[np.float32]:
     model.eval()
-    rows = np.zeros((len(lines), 3), np.float32)
+    rows = np.zeros((len(lines), 4), np.float32)
     order = sorted(range(len(lines)), key=lambda at: len(lines[at]))
     for batch in (order[start : start + 512] for start in range(0, len(order), 512)):
         with torch.autocast(DEVICE, torch.bfloat16):
@@ -113,7 +119,7 @@ def tell(model: nn.Module, held: Mapping[str, tuple[Lines, NDArray[np.bool_]]], 
     for name, (lines, truth) in held.items():
         if name.startswith(part):
             rows = score(model, lines)
-            margin = rows[:, 0] - np.logaddexp(rows[:, 1], rows[:, 2])
+            margin = rows[:, 3] if name.endswith("voices") else rows[:, 0] - np.logaddexp(rows[:, 1], rows[:, 2])
             balanced = ((margin[truth] >= 0).mean() + (margin[~truth] < 0).mean()) / 2
             said.append(f"{name.removeprefix(part + ':')} {auc(truth, margin):.3f} {balanced:.3f}")
     print(f"{part}: {', '.join(said)}", flush=True)
@@ -122,8 +128,7 @@ def tell(model: nn.Module, held: Mapping[str, tuple[Lines, NDArray[np.bool_]]], 
 def train(
     model: nn.Module,
     lines: Lines,
-    labels: Sequence[int],
-    weights: Sequence[float],
+    rows: Sequence[Sequence[Any]],
     held: Mapping[str, tuple[Lines, NDArray[np.bool_]]],
     *,
     rate: float,
@@ -134,7 +139,8 @@ def train(
     model.to(DEVICE)
     rng = random.Random(1)
     torch.manual_seed(1)
-    steps = passes * len(split_batches(lines, random.Random(0)))
+    sets = [row[4] for row in rows]
+    steps = passes * len(split_batches(lines, sets, random.Random(0)))
     plain = [one for one in model.parameters() if one.ndim < 2]
     groups: list[dict[str, Any]] = [{"params": [one for one in model.parameters() if one.ndim >= 2]}]
     groups.append({"params": plain, "weight_decay": 0.0})
@@ -142,25 +148,33 @@ def train(
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min(1.0, (step + 1) / (0.08 * steps)) * max(0.0, 1 - step / (steps + 1))
     )
-    truth = torch.tensor(labels, device=DEVICE)
-    worth = torch.tensor(weights, device=DEVICE)
-    teacher = None if taught is None else torch.tensor(taught, device=DEVICE).softmax(1)
+    truth = torch.tensor([row[2] for row in rows], device=DEVICE)
+    worth = torch.tensor([row[3] for row in rows], device=DEVICE)
+    teacher = None if taught is None else torch.tensor(taught, device=DEVICE)
     for number in range(1, passes + 1):
         began, total = time.monotonic(), torch.zeros((), device=DEVICE)
-        batches = split_batches(lines, rng)
+        batches = split_batches(lines, sets, rng)
         for batch in batches:
             model.train()
             with torch.autocast(DEVICE, torch.bfloat16):
                 scores = model(*pad([lines[at] for at in batch])).float()
             at = torch.as_tensor(batch, device=DEVICE)
-            chances, label = scores.log_softmax(1), truth[at]
+            chances, label = scores[:, :3].log_softmax(1), truth[at]
             known = chances.gather(1, label.clamp(max=2)[:, None])[:, 0]
             said = torch.where(label == EITHER, torch.logsumexp(chances[:, 1:], 1), known)
             loss = -((1 - SMOOTHING) * said + SMOOTHING * chances.mean(1))
+            voices = nn.functional.binary_cross_entropy_with_logits(
+                scores[:, 3], (label > TWO_VOICES).float() * (1 - 2 * SMOOTHING) + SMOOTHING, reduction="none"
+            )
             if teacher is not None:
-                wanted = teacher[at]
+                wanted = teacher[at][:, :3].softmax(1)
                 apart = (wanted * (wanted.clamp_min(1e-8).log() - chances)).sum(1)
                 loss = (1 - FROM_TEACHER) * loss + FROM_TEACHER * apart
+                told = nn.functional.binary_cross_entropy_with_logits(
+                    scores[:, 3], teacher[at][:, 3].sigmoid(), reduction="none"
+                )
+                voices = (1 - FROM_TEACHER) * voices + FROM_TEACHER * told
+            loss = torch.where(label >= TWO_VOICES, voices, loss)
             loss = (loss * worth[at]).sum() / worth[at].sum()
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
@@ -171,6 +185,30 @@ def train(
         seconds = time.monotonic() - began
         print(f"pass {number} of {passes}: loss {total.item() / len(batches):.3f}, {seconds:.0f} s", flush=True)
         tell(model, held, "dev")
+
+
+class FourBits(nn.Module):  # type: ignore[misc]
+    """Rounds a matrix as it will be stored, and lets what is learnt through to the matrix itself."""
+
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        blocks = weight.view(weight.shape[0], -1, BLOCK)
+        low, high = blocks.amin(2, keepdim=True).clamp(max=0), blocks.amax(2, keepdim=True).clamp(min=0)
+        step = ((high - low) / 15).clamp_min(1e-8)
+        zero = (-low / step).round()
+        near = ((blocks / step + zero).round().clamp(0, 15) - zero) * step
+        return weight + (near.view_as(weight) - weight).detach()
+
+
+def round_matrices(model: nn.Module) -> None:
+    for layer in [*model.body.encoder.layer.modules(), model.body.embeddings.word_embeddings]:
+        if isinstance(layer, (nn.Linear, nn.Embedding)):
+            nn.utils.parametrize.register_parametrization(layer, "weight", FourBits())
+
+
+def settle_matrices(model: nn.Module) -> None:
+    for layer in [*model.body.encoder.layer.modules(), model.body.embeddings.word_embeddings]:
+        if isinstance(layer, (nn.Linear, nn.Embedding)):
+            nn.utils.parametrize.remove_parametrizations(layer, "weight")
 
 
 def make_student(teacher: nn.Module) -> Verifier:
@@ -188,16 +226,28 @@ def make_student(teacher: nn.Module) -> Verifier:
 
 
 def save(model: nn.Module, path: Path) -> None:
-    """Matrices as int8 with a scale for each row, as the export stores them; all else as it is."""
+    """Matrices of twelve layers in four bits, of six in eight; all else as it is."""
+    deep = len(model.body.encoder.layer) == LAYERS
     stored: dict[str, NDArray[Any]] = {}
     for name, value in model.state_dict().items():
         weight = value.float().cpu().numpy()
-        if weight.ndim == 2 and weight.size > 100_000:
+        if weight.ndim != 2 or weight.size < 100_000:
+            stored[name] = weight
+        elif deep and (".layer." in name or "word_embeddings" in name):
+            blocks = weight.reshape(weight.shape[0], -1, BLOCK)
+            low, high = blocks.min(2, keepdims=True).clip(max=0), blocks.max(2, keepdims=True).clip(min=0)
+            step = ((high - low) / 15).clip(1e-8)
+            zero = np.round(-low / step)
+            whole = (np.round(blocks / step) + zero).clip(0, 15).astype(np.uint8).reshape(weight.shape[0], -1)
+            stored[f"{name}:four"] = whole[:, ::2] | whole[:, 1::2] << 4
+            stored[f"{name}:step"], stored[f"{name}:zero"] = (
+                step[:, :, 0].astype(np.float16),
+                zero[:, :, 0].astype(np.uint8),
+            )
+        else:
             scale = np.abs(weight).max(axis=1, keepdims=True) / 127
             scale[scale == 0] = 1
             stored[f"{name}:int8"], stored[f"{name}:scale"] = np.round(weight / scale).astype(np.int8), scale
-        else:
-            stored[name] = weight
     np.savez(path, **stored)  # type: ignore[arg-type]  # the dictionary might name an option, says the stub
 
 
@@ -206,18 +256,36 @@ def read_pairs(path: Path) -> Iterator[list[Any]]:
         yield from map(json.loads, file)
 
 
-def main() -> None:
+def load_base(folder: Path) -> dict[str, torch.Tensor]:
+    """As it was published, or, where that does not fit through the door, in parts with int8 matrices."""
     from safetensors.torch import load_file
 
+    if (folder / "model.safetensors").is_file():
+        found: dict[str, torch.Tensor] = load_file(folder / "model.safetensors")
+        return found
+    state = {}
+    for part in sorted(folder.glob("mpnet*.npz")):
+        stored = np.load(part)
+        for name in stored.files:
+            plain, _, kind = name.partition(":")
+            if kind == "q":
+                state[plain] = stored[name].astype(np.float32) * stored[f"{plain}:s"].astype(np.float32)
+            elif not kind:
+                state[plain] = stored[name].astype(np.float32)
+    return {name: torch.from_numpy(value) for name, value in state.items()}
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", type=Path, required=True, help="all-mpnet-base-v2, with its tokenizer.json")
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--held", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--passes", type=int, nargs=2, default=(3, 6), help="of the teacher, and of the student")
+    parser.add_argument("--passes", type=int, nargs=3, default=(5, 2, 0), help="teacher, teacher in 4 bits, student")
+    parser.add_argument("--teacher", type=Path, help="kept here when trained, and taken from here if it exists")
     arguments = parser.parse_args()
+    began = time.monotonic()
     rows = list(read_pairs(arguments.pairs))
-    labels, weights = [row[2] for row in rows], [row[3] for row in rows]
     lines = encode(arguments.base, [(row[0], row[1]) for row in rows])
     with lzma.open(arguments.held, "rt") as file:
         held = {
@@ -227,15 +295,32 @@ def main() -> None:
             )
             for name, found in json.load(file).items()
         }
+    print(f"{len(rows)} pairs after {time.monotonic() - began:.0f} s", flush=True)
     teacher = Verifier(LAYERS)
-    teacher.body.load_state_dict(load_file(arguments.base / "model.safetensors"), strict=False)
-    train(teacher, lines, labels, weights, held, rate=6e-5, passes=arguments.passes[0])
-    tell(teacher, held, "test")
-    student = make_student(teacher)
+    if arguments.teacher and arguments.teacher.is_file():
+        teacher.load_state_dict(torch.load(arguments.teacher))
+        teacher.to(DEVICE)
+    else:
+        teacher.body.load_state_dict(load_base(arguments.base), strict=False)
+        train(teacher, lines, rows, held, rate=6e-5, passes=arguments.passes[0])
+        tell(teacher, held, "test")
+        if arguments.teacher:
+            torch.save(teacher.state_dict(), arguments.teacher)
     taught = score(teacher, lines)
-    train(student, lines, labels, weights, held, rate=1.2e-4, passes=arguments.passes[1], taught=taught)
-    tell(student, held, "test")
-    save(student, arguments.out / "verifier.npz")
+    if arguments.passes[1]:
+        whole = {name: value.clone() for name, value in teacher.state_dict().items()}
+        round_matrices(teacher)
+        tell(teacher, held, "dev")
+        train(teacher, lines, rows, held, rate=1.5e-5, passes=arguments.passes[1], taught=taught)
+        tell(teacher, held, "test")
+        settle_matrices(teacher)
+        save(teacher, arguments.out / "verifier12.npz")
+        teacher.load_state_dict(whole)
+    if arguments.passes[2]:
+        student = make_student(teacher)
+        train(student, lines, rows, held, rate=1.2e-4, passes=arguments.passes[2], taught=taught)
+        tell(student, held, "test")
+        save(student, arguments.out / "verifier6.npz")
 
 
 if __name__ == "__main__":

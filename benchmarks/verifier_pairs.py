@@ -8,6 +8,7 @@ and `date`; and in `corpora/` the texts that statements were written on. What is
 """
 
 import argparse
+import hashlib
 import json
 import lzma
 import random
@@ -21,13 +22,16 @@ from typing import Any, NamedTuple
 from benchmarks.evaluation.measure import CHECKOUT_DATA, load_rows
 from openassay.text.sentences import split_sentences
 from openassay.text.words import stems
+from openassay.verification.support import COPY, mark_copy
 
 OURS = Path(__file__).parent / "data"
 LABELS = {"supported": 0, "refuted": 1, "neither": 2, "not_supported": 3}
+TWO_VOICES, ONE_VOICE = 4, 5  # labels of pairs of documents
 LONGEST = 230  # words of evidence
 WRITTEN = 1.5  # what a pair that was written for this weighs beside one of others
 ASIDE = 1.0  # what one that was made from such a pair weighs
-COPIES = 2  # sentences of a passage that are shown as statements of their own
+COPIES = 1  # sentences of a passage that are shown as statements of their own
+VOICE_WORDS = 130  # of each of two documents
 
 
 class SetUse(NamedTuple):
@@ -181,11 +185,14 @@ class PassageTexts:
 
     def find(self, place: dict[str, Any]) -> str | None:
         """The passage that a statement names, or None if its text is not there."""
+        if place["origin"] in self._texts:
+            return str(self._texts[place["origin"]][place["start"] : place["end"]])
         file = self._corpora / place["origin"]
-        if place["origin"] not in self._texts and file.is_file():
-            self._texts[place["origin"]] = file.read_text(encoding="utf-8")
-        text = self._texts.get(place["origin"])
-        return text[place["start"] : place["end"]] if text else None
+        passage = file.read_text(encoding="utf-8")[place["start"] : place["end"]] if file.is_file() else ""
+        # Another snapshot of a corpus may be another text.
+        lines = [line for line in passage.splitlines() if line.strip()]
+        forms = (passage, passage.strip(), "\n".join(lines), " ".join(lines))
+        return next((one for one in forms if hashlib.sha256(one.encode()).hexdigest() == place["sha256"]), None)
 
 
 def written_pairs(rng: random.Random, texts: PassageTexts) -> Iterator[Pair]:
@@ -202,16 +209,18 @@ def written_pairs(rng: random.Random, texts: PassageTexts) -> Iterator[Pair]:
     for file in sorted((OURS / "written").glob("*.xz")):
         if file.name != "first.jsonl.xz":
             told = stances.get(file.name.partition(".")[0], {})
-            passages += [row | {"disowned": told.get(str(at), ())} for at, row in enumerate(load_written(file.name))]
+            passages += [{"disowned": told.get(str(at), ())} | row for at, row in enumerate(load_written(file.name))]
     filling = [sentence for row in passages for sentence in row["sentences"]]
+    yield from elsewhere_pairs(rng, passages)
     for row in passages:
         sentences, head = row["sentences"], head_line(row)
         # Copies: those who write false statements keep to the words of their passage, so that a model which sees no
         # others takes every copy for false. What a document does not stand by is false when it stands alone.
         own = [at for at in range(len(sentences)) if at not in row["disowned"]]
-        copied = [*((at, 0) for at in rng.sample(own, min(COPIES, len(own)))), *((at, 3) for at in row["disowned"])]
-        for at, label in copied:
-            yield Pair(sentences[at], with_head(head, " ".join(sentences)), label, ASIDE, "copied")
+        for at in rng.sample(own, min(COPIES, len(own))):
+            yield Pair(sentences[at], with_head(head, " ".join(sentences)), 0, ASIDE, "copied")
+        for at in row["disowned"]:
+            yield Pair(sentences[at], with_head(head, " ".join(sentences)), 3, WRITTEN, "copied")
         for said in row["statements"]:
             text, label = said["text"], LABELS[said["label"]]
             for shown in ("", head):
@@ -228,6 +237,46 @@ def written_pairs(rng: random.Random, texts: PassageTexts) -> Iterator[Pair]:
                 others = rng.sample(filling, rng.randint(1, 4))
                 cut = rng.randint(0, len(others))
                 yield Pair(text, " ".join([*others[:cut], *sentences, *others[cut:]]), label, ASIDE, "buried")
+
+
+def elsewhere_pairs(rng: random.Random, passages: list[dict[str, Any]]) -> Iterator[Pair]:
+    """A true statement, or a copied sentence, beside the passage on another matter that shares most of its words: what
+    a search finds and a reader puts aside."""
+    owners: dict[str, list[int]] = {}
+    for at, row in enumerate(passages):
+        for word in {word for sentence in row["sentences"] for word in stems(sentence)}:
+            owners.setdefault(word, []).append(at)
+    for at, row in enumerate(passages):
+        for text in (rng.choice([said["text"] for said in row["statements"] if said["label"] == "supported"]),
+                     rng.choice(row["sentences"])):  # fmt: skip
+            near: Counter[int] = Counter()
+            for word in set(stems(text)):
+                for other in owners.get(word, ()):
+                    near[other] += 100 // len(owners[word])
+            others = [(other, worth) for other, worth in near.most_common(4) if other != at and worth]
+            if others:
+                found = passages[others[0][0]]
+                yield Pair(text, with_head(head_line(found), " ".join(found["sentences"])), 2, ASIDE, "elsewhere")
+
+
+def voice_pairs(part: str = "train") -> Iterator[Pair]:
+    """Two documents each, in both orders, with and without what is known of them besides their text."""
+
+    def show(document: dict[str, Any], *, named: bool) -> str:
+        found = (document.get(name) for name in ("title", "publisher", "author", "date"))
+        known = " | ".join(part for part in found if part)
+        said = document["text"].split()
+        if len(said) > VOICE_WORDS:  # bylines stand at the beginning, imprints and agencies at the end
+            said = [*said[: VOICE_WORDS - 30], *said[-30:]]
+        return with_head(known if named else "", " ".join(said))
+
+    for row in load_rows(OURS / "independence" / f"{part}.jsonl"):
+        label = TWO_VOICES if row["independent"] else ONE_VOICE
+        told_by_text = row.get("kind") not in (None, "publisher", "author", "agency", "mirror")
+        for named in (True, False) if told_by_text else (True,):
+            first, second = show(row["a"], named=named), show(row["b"], named=named)
+            yield Pair(first, second, label, ASIDE, "voices")
+            yield Pair(second, first, label, ASIDE, "voices")
 
 
 def wice_pairs(data: Path) -> Iterator[Pair]:
@@ -263,7 +312,14 @@ def held_sets(folder: Path, data: Path, rng: random.Random) -> Held:
     fever = ((row["claim"], row["evidence"], row["label"] == "SUPPORTS")
              for row in load_rows(data / "fever-symmetric/dev.jsonl"))  # fmt: skip
     held["test:fever"] = sample(fever)
-    return {name: found for name, found in held.items() if found}
+    for name in ("dev", "test"):
+        found = voice_pairs(name)
+        held[f"{name}:voices"] = [(pair.claim, pair.evidence, pair.label == ONE_VOICE) for pair in found]
+    return {
+        name: [(mark_copy(claim, text) if "voices" not in name else claim, text, true) for claim, text, true in found]
+        for name, found in held.items()
+        if found
+    }
 
 
 def main() -> None:
@@ -277,11 +333,18 @@ def main() -> None:
     texts = PassageTexts(arguments.data, arguments.sets / "corpora")
     filling = [piece.text for text in texts.list_news() for piece in split_sentences(text)[:40]]
     filling = [text for text in filling if 6 < len(text.split()) < 40]
-    pairs = [*pairs_of_others(arguments.sets, rng, filling), *written_pairs(rng, texts), *wice_pairs(arguments.data)]
+    pairs = [*pairs_of_others(arguments.sets, rng, filling), *written_pairs(rng, texts)]
+    pairs += [*wice_pairs(arguments.data), *voice_pairs()]
+    pairs = [
+        pair if pair.label >= TWO_VOICES else pair._replace(claim=mark_copy(pair.claim, pair.evidence))
+        for pair in pairs
+    ]
     rng.shuffle(pairs)
     with lzma.open(arguments.pairs, "wt", preset=3) as file:
         for pair in pairs:
             file.write(json.dumps(pair, ensure_ascii=False) + "\n")
+    marked = Counter((pair.set, pair.label) for pair in pairs if pair.claim.startswith(COPY))
+    print("copies", marked.most_common(14))
     print(len(pairs), Counter(pair.set for pair in pairs).most_common())
     with lzma.open(arguments.held, "wt") as file:
         json.dump(held_sets(arguments.sets, arguments.data, rng), file)

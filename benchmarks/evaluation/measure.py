@@ -255,6 +255,8 @@ MEASURE_MODULES = {
     "companies": "companies",
     "wice": "support",
     "fever": "support",
+    "news": "news",
+    "independence": "statements",
     "statements": "statements",
     "evidence": "retrieval",
     "hotpotqa": "retrieval",

@@ -15,10 +15,15 @@ from typing import Any, cast
 
 from benchmarks.evaluation.measure import EvalMeasure, EvalValue, EvalValues, Figure, load_rows
 from openassay.bootstrap import ServerResources
-from openassay.engine.checks import judge_statement
-from openassay.models.evidence import Document, Verdict
+from openassay.engine.checks import find_candidates, judge_statement
+from openassay.fetch.formats import parse_day
+from openassay.models.evidence import Document, Judgement, Verdict
+from openassay.nodes.verify import ClaimWording, find_dependent, read_contexts, weigh_evidence
+from openassay.protocols import SupportScorer
+from openassay.reasoning.base import DraftClaim
 from openassay.text.embeddings import CrossEncoder, MiniLM
-from openassay.verification.support import FeatureSupportScorer
+from openassay.verification.sources import assess_credibility, group_by_origin, group_documents
+from openassay.verification.support import CrossEncoderScorer
 
 STATEMENTS = Path(__file__).parents[1] / "data" / "statements"
 KINDS = ("refuted", "myth", "quoted", "hypothetical", "negated", "quantity", "condition", "roles")
@@ -32,6 +37,7 @@ def make_document(row: dict[str, Any]) -> Document:
         text=text,
         url=row["title"],
         title=row["title"],
+        publisher=row.get("publisher"),
         published=date.fromisoformat(row["date"]),
         fetched=datetime.now(UTC),
     )
@@ -40,7 +46,7 @@ def make_document(row: dict[str, Any]) -> Document:
 def is_supported(rows: Sequence[dict[str, Any]]) -> list[bool]:
     """Whether each statement is found to be supported by its passage, with the embedded judge."""
     embedder = MiniLM()
-    found = SimpleNamespace(embedder=embedder, support=FeatureSupportScorer(embedder, CrossEncoder()))
+    found = SimpleNamespace(embedder=embedder, support=CrossEncoderScorer(CrossEncoder()))
     resources = cast(ServerResources, found)
 
     async def judge_all() -> list[bool]:
@@ -73,7 +79,65 @@ def _measure(data: Path, quick: bool) -> EvalValues:
     return values
 
 
+INDEPENDENCE = STATEMENTS.parent / "independence"
+
+
+def read_document(row: dict[str, Any]) -> Document:
+    """A file as it would be read from a folder."""
+    return Document(
+        hash=hashlib.sha256((row["title"] + row["text"]).encode()).hexdigest(),
+        text=row["text"],
+        url=row.get("url") or f"file:///{row.get('file', row['title'])}",
+        title=row["title"],
+        author=row.get("author") or None,
+        publisher=row.get("publisher") or None,
+        published=parse_day(row.get("date") or ""),
+        fetched=datetime.now(UTC),
+        kind="document",
+    )
+
+
+def count_voices(row: dict[str, Any], support: SupportScorer) -> int:
+    """How many independent voices two documents are that both bear a statement out."""
+    documents = {one.hash: one for one in (read_document(row["a"]), read_document(row["b"]))}
+    spans = [span for one in documents.values() for span in find_candidates(row["statement"], {one.hash: one})[:2]]
+    draft = DraftClaim(wordings=(row["statement"],), findings=(), questions=(), relevance=1.0)
+    wordings = [ClaimWording("C1", draft, row["statement"], read_contexts(spans, documents))]
+    sure = [Judgement(verdict=Verdict.SUPPORTED, score=0.9) for _ in wordings[0].contexts]
+    known = {name: assess_credibility(document) for name, document in documents.items()}
+    groups = group_documents(documents.values())
+    weighed = [
+        weigh_evidence(row["statement"], found, one) for found, one in zip(wordings[0].contexts, sure, strict=True)
+    ]
+    [dependent] = find_dependent([weighed], groups, support)
+    return len(group_by_origin(spans, groups, known, dependent))
+
+
+def _measure_independence(data: Path, quick: bool) -> EvalValues:
+    rows = load_rows(INDEPENDENCE / "test.jsonl")[:: 2 if quick else 1]
+    support = CrossEncoderScorer(CrossEncoder())
+    found = [(row["independent"], count_voices(row, support) == 2) for row in rows]
+    return {
+        "one voice, taken for two": EvalValue(sum(said and not true for true, said in found), {"of": len(rows)}),
+        "two voices, taken for one": EvalValue(sum(true and not said for true, said in found), {"of": len(rows)}),
+    }
+
+
 MEASURES = {
+    "independence": EvalMeasure(
+        name="independence",
+        about="Pairs of documents that bear out one statement: one voice, or two?",
+        needs=(),
+        licence="ours",
+        whole="44 pairs",
+        quick="22 pairs",
+        figures=(
+            Figure("one voice, taken for two", floor=4, quick=4, less_is_better=True, form=".0f"),
+            Figure("two voices, taken for one", floor=9, quick=6, less_is_better=True, form=".0f"),
+        ),
+        run=_measure_independence,
+        notes="Written by editors who had not seen the checks, and never looked at; half of them are two voices.",
+    ),
     "statements": EvalMeasure(
         name="statements",
         about="How many false statements, written to deceive, pass, and how many true ones are refused?",
@@ -82,8 +146,8 @@ MEASURES = {
         whole="340 pairs",
         quick="85 pairs",
         figures=(
-            Figure("false, supported", floor=0.18, quick=0.12, less_is_better=True),
-            Figure("true, refused", floor=0.9, quick=0.86, less_is_better=True),
+            Figure("false, supported", floor=0.45, quick=0.5, less_is_better=True),
+            Figure("true, refused", floor=0.33, quick=0.37, less_is_better=True),
             *(
                 Figure(f"{kind}: {what}", floor=1.0, less_is_better=True)
                 for kind in KINDS
@@ -92,5 +156,5 @@ MEASURES = {
         ),
         run=_measure,
         notes="Nothing was tuned on these; 120 others by another hand (benchmarks/data/statements/dev.jsonl) may be.",
-    )
+    ),
 }

@@ -72,7 +72,7 @@ from openassay.storage.webhooks import SqlWebhooks
 from openassay.telemetry import open_traces
 from openassay.text.embeddings import CrossEncoder, EmbeddingCache, MiniLM
 from openassay.text.redaction import build_redactor
-from openassay.verification.support import FeatureSupportScorer
+from openassay.verification.support import CrossEncoderScorer
 
 if TYPE_CHECKING:
     from openassay.telemetry.traces import Traces
@@ -288,7 +288,7 @@ class ServerResources(Resources):
 
     engine: Engine
     ledger: SqlLedger
-    support: FeatureSupportScorer
+    support: CrossEncoderScorer
     users: SqlUsers
     shares: SqlShares
     pins: SqlPins
@@ -310,7 +310,7 @@ async def open_server_resources(
         traces = await stack.enter_async_context(open_traces(settings))
         base = await stack.enter_async_context(open_resources(settings))
         rows = base.rows
-        support = FeatureSupportScorer(base.embedder, CrossEncoder())
+        support = CrossEncoderScorer(CrossEncoder())
         embedded = RuleReasoner(base.embedder, support, LazyCompanyRegister())
         journal = open_journal(settings, rows, base.folder)
         stores = journal.stores

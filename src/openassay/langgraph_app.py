@@ -16,9 +16,9 @@ from langchain_core.runnables import RunnableConfig
 
 from openassay.bootstrap import ServerResources, open_server_resources
 from openassay.context import ResearchContext
+from openassay.engine.runner import ignore_event
 from openassay.engine.validation import validate_question
 from openassay.graph import build_graph
-from openassay.models.event import EventKind
 from openassay.models.plan import Depth, Mode
 from openassay.models.thread import ResearchOptions, Run
 from openassay.protocols import Source
@@ -133,10 +133,6 @@ class IdentityCompactor(StateCompactor):
 
     async def expand(self, state: Mapping[str, Any]) -> Plain:
         return dict(state)
-
-
-async def ignore_event(kind: EventKind, stage: str, data: dict[str, object]) -> None:
-    """LangGraph's tools show the steps themselves."""
 
 
 async def give(value: T) -> T:

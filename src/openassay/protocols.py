@@ -338,15 +338,25 @@ class Embedder(Protocol):
 
 class Entailment(Protocol):
     def scores(self, pairs: Sequence[tuple[str, str]]) -> "NDArray[np.float32]":
-        """Return a row for each (statement, evidence): logits of supported, refuted and neither."""
+        """Return a row for each (statement, evidence): logits of supported, refuted and neither; of two
+        documents, the fourth is that of one voice."""
         ...
 
 
-class SupportScorer(Protocol):
-    """How far evidence supports a statement, 0 to 1. Never the only judge."""
+class SupportScore(NamedTuple):
+    """How likely evidence bears a statement out, and how likely it says otherwise, 0 to 1."""
 
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    supported: float
+    refuted: float
+
+
+class SupportScorer(Protocol):
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
         """Return one for each (statement, evidence), in order."""
+        ...
+
+    def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return how likely each two documents that report the same are one voice, 0 to 1."""
         ...
 
 

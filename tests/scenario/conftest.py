@@ -40,10 +40,10 @@ from openassay.testing import (
     SingleReasonerFactory,
 )
 from openassay.text.embeddings import EmbeddingCache, MiniLM
-from openassay.verification.support import FeatureSupportScorer
 from tests.conftest import MakeOnce
 from tests.fakes.index import MemoryIndex
 from tests.fakes.reasoner import StubReasoner
+from tests.fakes.support import WordScorer
 from tests.scenario.checking import check_report, stored_texts
 
 LIBRARY = Path(__file__).resolve().parents[2] / "examples" / "library"
@@ -88,7 +88,7 @@ class Lab:
         self.checkpointer = SqlCheckpointSaver(rows)
         self.memory = UserMemory(InMemoryStore())
         self.sources: list[Source] = [DemoSource(self.documents)]
-        self.reasoner = StubReasoner(embedder, FeatureSupportScorer(embedder), open_companies(), **script)
+        self.reasoner = StubReasoner(embedder, WordScorer(), open_companies(), **script)
         self.account = FreeAccount()
         self.reasoners = SingleReasonerFactory(self.reasoner, self.account)
         runner = Runner(
@@ -103,7 +103,7 @@ class Lab:
             ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
             reasoners=self.reasoners,
             choose_sources=lambda options: (self.sources, {}),
-            support=FeatureSupportScorer(embedder),
+            support=WordScorer(),
             checkpointer=self.checkpointer,
             locks=FileLocks(folder / "locks"),
             now=lambda: datetime.now(UTC) + self.ahead,

@@ -75,7 +75,7 @@ async def test_gaps_are_owned_up_to_and_lower_nothing_silently(lab: Make) -> Non
     assert gap.kind == "frame"
     assert "Why did Lake Marrow shrink?" in gap.text
     assert any("unanswered" in issue.description for issue in report.issues)
-    assert "Of 3 sub-questions, 2 could be answered" in report.markdown
+    assert "Of 3 sub-questions, 2 have statements that hold" in report.markdown
 
 
 @pytest.mark.requirement("S-10")

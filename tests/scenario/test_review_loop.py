@@ -105,7 +105,7 @@ async def test_the_writer_is_told_what_to_mend_and_an_approved_draft_ends_it(lab
     assert [issue.description for issue in second.issues] == ["dull"]
     assert second.previous is not None
     assert outcome.report is not None
-    assert (outcome.report.status, outcome.report.confidence, published(outcome)) == ("complete", "high", 2)
+    assert (outcome.report.status, outcome.report.confidence, published(outcome)) == ("complete", "medium", 2)
 
 
 @pytest.mark.slow

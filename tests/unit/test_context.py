@@ -202,3 +202,55 @@ def test_a_claim_that_is_partly_borne_out_is_narrowed_and_not_given_up() -> None
     assert not judge(Verdict.SUPPORTED, "The measure got 75 votes to 65.")
     assert not judge(Verdict.PARTLY)
     assert not judge(Verdict.PARTLY, "Whales sleep in the sea.")
+
+
+PAPER = (
+    "Abstract\nStaff of a teaching hospital were tested. " + "Nothing is named here. " * 60
+    + "\nMethods\nThe study was done at Addenbrooke's Hospital in Cambridge.\n" + "More of the same follows. " * 60
+    + "\nResults\nIn 7.8 and 7.4% of cases the practice was changed. 1128/10,034 staff had been infected."
+)  # fmt: skip
+
+
+@pytest.mark.requirement("X-02", "S-09")
+def test_a_name_that_stands_elsewhere_in_the_document_is_part_of_the_context() -> None:
+    document = make_document(PAPER)
+    context = read_context(document, [quote(document, "1128/10,034 staff had been infected.")])
+    said = "In Cambridge 1128 of 10,034 staff had been infected."
+
+    assert "Cambridge" not in context.text
+    assert "at Addenbrooke's Hospital in Cambridge" in context.add_names(f"A study found: {said}").text
+    assert context.add_names("Staff had been infected.") == context
+    assert not context.find_objections(said, weak=True)
+
+
+@pytest.mark.requirement("S-09", "X-03")
+@pytest.mark.parametrize(
+    ("said", "weak", "objects"),
+    [
+        ("The practice was changed in 7.8% of the cases seen.", True, False),
+        ("Some practices were altered, in about 9.8% of what was seen.", True, True),
+        ("Some practices were altered, in about 9.8% of what was seen.", False, False),
+        ("Practices that Oxford had were altered for some of those seen.", True, True),
+        ("Practices that Cambridge had were altered for some of those seen.", True, False),
+        ("1128/10,043 staff had been infected.", False, True),
+    ],
+)
+def test_after_the_embedded_judge_strange_figures_and_names_count(said: str, weak: bool, objects: bool) -> None:
+    document = make_document(PAPER)
+    context = read_context(document, [quote(document, "In 7.8 and 7.4% of cases the practice was changed.")])
+
+    assert bool(context.find_objections(said, weak=weak)) is objects
+
+
+@pytest.mark.requirement("S-09")
+def test_a_negation_of_another_clause_is_no_contradiction() -> None:
+    text = (
+        "The profile suggests that without testing the residual transmission after quarantine would be far higher, "
+        "thus supporting the policy of requiring rapid tests to end quarantine."
+    )
+    document = make_document(text)
+    context = read_context(document, [quote(document, text)])
+
+    assert not context.find_objections("The profile supports requiring rapid tests to end quarantine.")
+    changed = text.replace("would be far higher", "would not be far higher")
+    assert context.find_objections(changed)

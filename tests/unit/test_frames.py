@@ -15,7 +15,7 @@ pytestmark = pytest.mark.requirement("X-01", "S-10")
     "text",
     [
         "No source read in this run answered: “How large is Lake Marrow in 2019?”",
-        "Of 3 sub-questions, 2 could be answered from the sources read.",
+        "Of 3 sub-questions, 2 have statements that hold against the sources read.",
         "Statements marked ✓✓ rest on two or more independent sources.",
         "Here the sources do not agree, and no source read in this run settles it.",
         "What was published before has been superseded by newer statements of the same origin, told above.",

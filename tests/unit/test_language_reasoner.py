@@ -18,7 +18,7 @@ from openassay.models.evidence import Claim, Disagreement, Finding, Mark, Passag
 from openassay.models.plan import TYPES_BY_DEPTH, Depth, Plan, ThreadMessage, Understanding
 from openassay.models.report import Issue
 from openassay.models.spend import ModelPrompt, ModelReply
-from openassay.protocols import Stream
+from openassay.protocols import Stream, SupportScore
 from openassay.reasoning.base import (
     AnalysisRequest,
     Conflict,
@@ -62,11 +62,14 @@ class WordVectors:
 class SharedWords:
     """A support scorer: the share of a statement's words that stand in the quote."""
 
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
         return [self._score(set(statement.lower().split()), quote) for statement, quote in pairs]
 
-    def _score(self, said: set[str], quote: str) -> float:
-        return len(said & set(quote.lower().split())) / max(1, len(said))
+    def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [0.0 for _ in pairs]
+
+    def _score(self, said: set[str], quote: str) -> SupportScore:
+        return SupportScore(len(said & set(quote.lower().split())) / max(1, len(said)), 0.0)
 
 
 FLOOR = RuleReasoner(WordVectors(), SharedWords(), FakeCompanies({"apple": "Apple", "tesla": "Tesla"}))

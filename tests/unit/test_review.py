@@ -242,6 +242,17 @@ def test_a_figure_in_another_spelling_is_the_same_figure(text: str) -> None:
 
 
 @pytest.mark.requirement("F-07")
+def test_the_year_of_a_source_is_no_strange_figure() -> None:
+    given = retold("A study of 2031 found that Lake Marrow covered 412 square kilometres.")
+    dated = tuple(card.model_copy(update={"published": "2031-05-02"}) for card in given.sources)
+
+    assert [i for i in critique_draft(given).issues if "2031" in i.description]
+    assert not [
+        i for i in critique_draft(given.model_copy(update={"sources": dated})).issues if "2031" in i.description
+    ]
+
+
+@pytest.mark.requirement("F-07")
 def test_completeness() -> None:
     judged = critique_draft(request(unanswered=QUESTIONS[2:]))
     assert found(judged, f"unanswered: {QUESTIONS[2]}").severity == "minor"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from openassay.models.evidence import Claim, Document, Finding, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth, ThreadMessage
 from openassay.models.spend import ModelPrompt, ModelReply, ModelRole
-from openassay.protocols import Stream
+from openassay.protocols import Stream, SupportScore
 from openassay.reasoning.base import (
     AnalysisRequest,
     Conversation,
@@ -47,8 +47,11 @@ class Vectors:
 
 
 class Agreeable:
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [0.9 for _ in pairs]
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
+        return [SupportScore(0.9, 0.0) for _ in pairs]
+
+    def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [0.0 for _ in pairs]
 
 
 class Direct:

@@ -19,7 +19,7 @@ from openassay.models.evidence import Document, Hit, QuoteSpan, Verdict
 from openassay.models.report import ReportData, SourceCard
 from openassay.nodes.verify import ClaimWording, decide_claims, list_pairs, read_contexts
 from openassay.protocols import PageResult, Source
-from openassay.reasoning.base import DraftClaim
+from openassay.reasoning.base import DraftClaim, Reasoner
 from openassay.reasoning.rules import RuleReasoner
 from openassay.search.ranking import fuse
 from openassay.text.relations import relate
@@ -45,7 +45,7 @@ async def _query_source(source: Source, query: str, limit: int) -> tuple[list[Hi
         return [], f"{source.name} failed: {type(error).__name__}"
 
 
-# One statement, judged as the statements of a report are; no language model is used.
+# One statement, judged as the statements of a report are.
 
 MAX_CANDIDATES = 6  # passages that are judged
 
@@ -66,13 +66,14 @@ class StatementJudgement(NamedTuple):
 
 
 async def judge_statement(
-    resources: ServerResources, statement: str, documents: dict[str, Document]
+    resources: ServerResources, statement: str, documents: dict[str, Document], reasoner: Reasoner | None = None
 ) -> StatementJudgement:
-    """Return the verdict on a statement. A passage that says otherwise contradicts what nothing supports."""
-    spans = await asyncio.to_thread(_find_candidates, statement, documents)
-    reasoner = RuleReasoner(resources.embedder, resources.support, LazyCompanyRegister())
+    """Return the verdict on a statement, by the embedded verifier or the `reasoner`. A passage that says otherwise
+    contradicts what nothing supports."""
+    spans = await asyncio.to_thread(find_candidates, statement, documents)
+    reasoner = reasoner or RuleReasoner(resources.embedder, resources.support, LazyCompanyRegister())
     draft = DraftClaim(wordings=(statement,), findings=(), questions=(), relevance=1.0)
-    contexts = await asyncio.to_thread(read_contexts, spans, documents)
+    contexts = [found.add_names(statement) for found in await asyncio.to_thread(read_contexts, spans, documents)]
     wordings = [ClaimWording("C1", draft, statement, contexts)]
     judged = await reasoner.judge(list_pairs(wordings))
     credibility = {name: assess_credibility(document) for name, document in documents.items()}
@@ -80,7 +81,7 @@ async def judge_statement(
         partial(decide_claims, publish=False), wordings, judged.judgements, documents, credibility, resources.support
     )
     values = await asyncio.to_thread(resources.support.scores, [(statement, found.render()) for found in contexts])
-    scores = {span: value for found, value in zip(contexts, values, strict=True) for span in found.spans}
+    scores = {span: value.supported for found, value in zip(contexts, values, strict=True) for span in found.spans}
     against = [span for span in spans if relate(statement, span.quote) == "disagree"]
     is_denied = claim.verdict is not Verdict.SUPPORTED and bool(against)
     chosen = set(against) if is_denied else {*claim.spans, *claim.against} or set(spans)
@@ -98,7 +99,7 @@ async def judge_statement(
     )
 
 
-def _find_candidates(statement: str, documents: dict[str, Document]) -> list[QuoteSpan]:
+def find_candidates(statement: str, documents: dict[str, Document]) -> list[QuoteSpan]:
     """Return the sentences that bear on the statement most; of a text that shares no word with it, how it begins."""
     passages = [one for document in documents.values() for one in split_passages(document.hash, document.text)]
     index = CorroborationIndex(passages, {name: document.title for name, document in documents.items()})

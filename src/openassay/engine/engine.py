@@ -16,14 +16,14 @@ from openassay.engine.branches import UNTITLED, BranchService, VetoService, make
 from openassay.engine.history import ThreadHistory
 from openassay.engine.interrupts import InterruptService
 from openassay.engine.run_journal import read_restorable, restore_run
-from openassay.engine.runner import DRAIN_SECONDS, EVENT_POLL_SECONDS, CostLimit, Runner, new_id
+from openassay.engine.runner import DRAIN_SECONDS, EVENT_POLL_SECONDS, CostLimit, Runner, ignore_event, new_id
 from openassay.engine.state_view import StateView, build_view
 from openassay.engine.thread_lock import ThreadLock
 from openassay.engine.timings import Timings, measure_timings
 from openassay.engine.validation import OpenQuestion, list_skipped_approvals, validate_question
 from openassay.errors import OpenAssayError, StorageError, ThreadBusyError, UsageError, no_run
 from openassay.export import Report
-from openassay.llm.selection import is_private
+from openassay.llm.selection import is_private, select_models
 from openassay.models.base import Record
 from openassay.models.event import AT_WORK, Event, RunStatus
 from openassay.models.evidence import Document
@@ -32,6 +32,7 @@ from openassay.models.spend import CostEstimate
 from openassay.models.thread import Cursor, ResearchOptions, Run, StopRequest, Thread, ThreadSummary
 from openassay.nodes.approve import check_breakpoints
 from openassay.protocols import Source
+from openassay.reasoning.base import Reasoner
 from openassay.state import question_input
 from openassay.storage.documents import get_only, validate_prefix
 from openassay.storage.threads import active_run_error
@@ -171,6 +172,15 @@ class Engine:
         validate_question(question, options)
         sources, _ = await self._runner.select_sources(options)
         return await self._runner.estimate(options, sources)
+
+    def open_model(self, user: str) -> Reasoner | None:
+        """Open the language model for work outside of a run, if one is set up. Its calls are booked, and capped, as
+        those of a run are."""
+        options = ResearchOptions(user=user)
+        if select_models(self.settings, options) is None:
+            return None
+        run = self._runner.build_run(new_id(), "", options, RunStatus.RUNNING)
+        return self._runner.reasoners.open(run, ignore_event)[0]
 
     # -- resuming -----------------------------------------------------------------------------------------
 

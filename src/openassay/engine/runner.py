@@ -71,6 +71,10 @@ INTERRUPTED = "Stopped in the middle of a step, which is repeated when the run i
 CostLimit = Callable[[Run, ResearchOptions], Awaitable[float | None]]  # dollars a run may cost; None: no limit
 
 
+async def ignore_event(kind: EventKind, stage: str, data: dict[str, object]) -> None:
+    """For whoever shows no steps, or shows them itself."""
+
+
 def new_id() -> str:
     return uuid4().hex[:12]
 

@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import date
 from functools import wraps
 from importlib.metadata import version
 from typing import Annotated, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
@@ -53,7 +54,9 @@ MAX_CHECKS, MAX_CHECKS_PER_USER = 2, 10  # statements checked at once; checked o
 MAX_QUERY = 2_000  # characters
 RESULT_SECONDS = 86_400.0  # for which a search result can be fetched
 MAX_THREADS = 200  # of a person, searched for a document
-JUDGED_BY = "quotes, figures, names, dates and negation by rule; support by the embedded model; no language model"
+JUDGED_BY = "the embedded verifier, and figures, names and negation by rule; no language model"
+JUDGED_BY_MODEL = "the configured language model, and figures, names and negation by rule"
+NO_MODEL = "No language model is set up: the embedded verifier has judged."
 _NODES = {
     "understand": "Understanding the question",
     "plan": "Planning",
@@ -176,6 +179,8 @@ class PassageInput(BaseModel):
 
     text: str = Field(min_length=1, max_length=100_000)
     source: str = Field(default="", max_length=2_000, description="Where it is from: a title or an address.")
+    publisher: str = Field(default="", max_length=500, description="Who published it.")
+    published: date | None = Field(default=None, description="When; by it “yesterday” and “Monday” become dates.")
 
 
 class StatementEvidence(BaseModel):
@@ -421,10 +426,14 @@ class Tools:
         passages: Annotated[
             list[PassageInput] | None, Field(description="What to check it against, if not a thread.", max_length=100)
         ] = None,
+        model: Annotated[
+            bool, Field(description="Ask the configured language model, which is sent the passages and costs money.")
+        ] = False,
     ) -> VerificationResult:
         """Check a statement against what a thread has read, or against passages: supported, partly, contradicted or
-        not_found, with the quotes and every figure, date, name or negation that disagrees. Costs nothing."""
-        caller = self._identify(call, Scope.READ)
+        not_found, with the quotes and every figure, date, name or negation that disagrees. Costs nothing, unless a
+        model is asked."""
+        caller = self._identify(call, Scope.WRITE if model else Scope.READ)
         async with self._acquire_check(caller):
             text = " ".join(clean_text(statement).split())
             if not text or len(text) > MAX_STATEMENT:
@@ -438,10 +447,18 @@ class Tools:
                 passage, source = clean_text(given.text), clean_text(given.source).strip()
                 hash, title = hashlib.sha256(passage.encode()).hexdigest(), source or "a passage"
                 documents[hash] = Document(
-                    hash=hash, text=passage, url=source, title=title, fetched=utc_now(), kind="document"
+                    hash=hash,
+                    text=passage,
+                    url=source,
+                    title=title,
+                    publisher=clean_text(given.publisher).strip() or None,
+                    published=given.published,
+                    fetched=utc_now(),
+                    kind="document",
                 )
             skipped = await self._load_documents(caller, thread, documents) if thread else 0
-            judged = await judge_statement(self._host.resources, text, documents)
+            judge = await asyncio.to_thread(self._engine.open_model, caller.user) if model else None
+            judged = await judge_statement(self._host.resources, text, documents, judge)
         evidence = [
             StatementEvidence(
                 **span.model_dump(include={"quote", "document", "start", "end"}),
@@ -452,13 +469,18 @@ class Tools:
             )
             for span, support, disagreements in judged.evidence
         ]
-        note = f"{skipped} of the thread's documents were not checked: the limit is {MAX_TEXT:,} characters."
+        notices = [NO_MODEL] if model and judge is None else []
+        if skipped:
+            notices.append(
+                f"{skipped} of the thread's documents were not checked: the limit is {MAX_TEXT:,} characters."
+            )
         return VerificationResult(
             verdict=judged.verdict,
             confidence=judged.confidence,
             reasons=judged.reasons,
             evidence=evidence,
-            notices=[note] if skipped else [],
+            notices=notices,
+            judged_by=JUDGED_BY_MODEL if judge else JUDGED_BY,
         )
 
     @asynccontextmanager

@@ -16,6 +16,7 @@ from openassay.models.report import (
     DisputeSide,
     Issue,
     KeyFigure,
+    Level,
     Metadata,
     OpenSubQuestion,
     Provenance,
@@ -62,7 +63,23 @@ from openassay.verification.sources import assess_credibility, group_documents
 from openassay.verification.terms import collect_words, mask_unverified_terms
 
 SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
+# What a report of high confidence has: a good review, and statements that hold nine times of ten. One source alone is
+# never enough for that, however sure the judge.
+GOOD_SCORE, SURE = 8.0, 0.85
 MAX_CITATIONS = 4  # behind one sentence or figure; the claim keeps all its spans
+
+
+def measure_sureness(sections: Sequence[Section], claims: Mapping[str, Claim]) -> float:
+    """How likely what the sections state holds: the mean over the claims they rest on; 1 where they state nothing."""
+    named = dict.fromkeys(name for section in sections for sentence in section.sentences for name in sentence.claims)
+    chances = [claims[name].confidence for name in named if name in claims]
+    return sum(chances) / len(chances) if chances else 1.0
+
+
+def _find_level(status: ReportStatus, score: float, sure: float) -> Level:
+    if status is not ReportStatus.COMPLETE:
+        return "low"
+    return "high" if score >= GOOD_SCORE and sure >= SURE else "medium"
 
 
 async def compose_report(
@@ -77,6 +94,7 @@ async def compose_report(
     cards = await _build_cards(state, claims, context)
     ids = {card.document: card.id for card in cards}
     score = critique.score if critique else 0.0
+    sure = measure_sureness(sections, by_id)
     # Every statement drafted counts: each claim, and each sentence that says it in other words.
     supported, statements = sum(claim.verdict is Verdict.SUPPORTED for claim in claims), state["statements"]
     retold, failed = statements.get("retold", 0), statements.get("failed", 0)
@@ -89,7 +107,7 @@ async def compose_report(
         question=load_question(state),
         title=title.strip() or "No question",
         status=status,
-        confidence="low" if status is not ReportStatus.COMPLETE else "high" if score >= 8.0 else "medium",
+        confidence=_find_level(status, score, sure),
         confidence_score=round(state["confidence"] / 10, 2),
         plan=plan,
         answers=build_answers(draft.answers, by_id, ids, disagreements) if draft else (),
@@ -236,6 +254,7 @@ def build_card(
         host=document.host,
         kind=document.kind,
         author=document.author,
+        publisher=document.publisher,
         published=document.published.isoformat() if document.published else None,
         primary=credibility.primary,
         credibility=credibility.score,

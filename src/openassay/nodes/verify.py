@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from langgraph.runtime import Runtime
@@ -43,6 +44,8 @@ from openassay.verification.wording import content_share
 
 MAX_SPANS = 6  # candidates per claim; a seventh witness would change nothing
 LEAST_KEPT = 0.75  # of the words of a narrower wording that are the claim's
+MOST_VOICES = 4  # documents behind a claim that are compared with each other
+ONE_VOICE = 0.8  # how likely two documents are one voice to be taken for one; of 40 pairs 12 are wrong, 19 without it
 
 
 class ClaimWording(NamedTuple):
@@ -141,7 +144,8 @@ def _build_wordings(
             sought = [] if settled else index.find_candidates(text)
             others = index.find_equivalents(text, but={span.document for span in named})
             chosen = _distinct_spans([*sought, *named, *others])[:MAX_SPANS]
-            wordings.append(ClaimWording(f"C{number}", draft, text, read_contexts(chosen, documents), tuple(named)))
+            contexts = [found.add_names(text) for found in read_contexts(chosen, documents)]
+            wordings.append(ClaimWording(f"C{number}", draft, text, contexts, tuple(named)))
     return wordings
 
 
@@ -230,18 +234,14 @@ def decide_claims(
     rests on of its documents' own record, and a remark where it rests on passages it was not drawn from. To
     `publish` it, a reader has to find its numbers there."""
     groups = group_documents(documents.values())
-    pairs = [(wording.text, found.render()) for wording in wordings for found in wording.contexts]
-    each = zip(judgements, support.scores(pairs), strict=True)
+    each = iter(judgements)
+    weighed = [[weigh_evidence(wording.text, found, next(each)) for found in wording.contexts] for wording in wordings]
+    dependent = find_dependent(weighed, groups, support)
     claims = []
-    for wording in wordings:
+    for wording, own, pairs in zip(wordings, weighed, dependent, strict=True):
         draft, text = wording.draft, wording.text
-        weighed = [DocumentEvidence(found, found.find_objections(text), *next(each)) for found in wording.contexts]
-        claim = decide_verdict(
-            Claim(id=wording.id, text=text, questions=draft.questions, relevance=draft.relevance),
-            weighed,
-            groups,
-            credibility,
-        )
+        claim = Claim(id=wording.id, text=text, questions=draft.questions, relevance=draft.relevance)
+        claim = decide_verdict(claim, own, groups, credibility, pairs)
         if claim.verdict is Verdict.SUPPORTED:
             named = {(span.document, span.start) for span in claim.spans}
             bearing = [one for one in wording.contexts if any((s.document, s.start) in named for s in one.spans)]
@@ -254,6 +254,29 @@ def decide_claims(
                 claim = claim.model_copy(update={"reasons": reasons})
         claims.append(claim)
     return claims
+
+
+def weigh_evidence(text: str, found: EvidenceContext, judgement: Judgement) -> DocumentEvidence:
+    objections = found.find_objections(text, weak=judgement.embedded)
+    return DocumentEvidence(found, objections, judgement, content_share(text, [found.render()]))
+
+
+def find_dependent(
+    weighed: Sequence[Sequence[DocumentEvidence]], groups: Mapping[str, str], support: SupportScorer
+) -> list[set[frozenset[str]]]:
+    """Find, for each claim, the pairs of documents that bear it out and are one voice, though nothing they say of
+    themselves tells so."""
+    asked: list[tuple[int, EvidenceContext, EvidenceContext]] = []
+    for number, items in enumerate(weighed):
+        bearing = [item.context for item in items if item.verdict is Verdict.SUPPORTED]
+        some = list({groups[found.document]: found for found in bearing}.values())[:MOST_VOICES]
+        asked += [(number, one, other) for one, other in combinations(some, 2)]
+    chances = support.dependence([(one.render_voice(), other.render_voice()) for _, one, other in asked])
+    found = [set[frozenset[str]]() for _ in weighed]
+    for (number, one, other), chance in zip(asked, chances, strict=True):
+        if chance >= ONE_VOICE:
+            found[number].add(frozenset((one.document, other.document)))
+    return found
 
 
 def add_context(claim: Claim, contexts: Sequence[EvidenceContext]) -> Claim:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openassay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -64,25 +64,34 @@ def empty_rows(width: int) -> NDArray[np.float32]:
     return np.empty((0, width), np.float32)
 
 
-def load_model(data: Path, name: str, threads: int, longest: int, cut: str = "longest_first") -> OnnxModel:
+class ModelFiles(NamedTuple):
+    """Of a model in the package; `matrices` where its large ones stand apart, in four bits."""
+
+    graph: str
+    tokenizer: str = TOKENIZER_FILE
+    matrices: str | None = None
+
+
+def load_model(data: Path, files: ModelFiles, threads: int, longest: int, cut: str = "longest_first") -> OnnxModel:
     """Once a process, however many ask: a model takes about 50 MB and 0.3 s of CPU, and nobody changes it. A text of
     more than `longest` tokens is cut off, of two the one that `cut` says."""
     with _loading:
-        return _build_model(data, name, threads, longest, cut)
+        return _build_model(data, files, threads, longest, cut)
 
 
 @lru_cache(maxsize=4)
-def _build_model(data: Path, name: str, threads: int, longest: int, cut: str) -> OnnxModel:
+def _build_model(data: Path, files: ModelFiles, threads: int, longest: int, cut: str) -> OnnxModel:
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(find_model_file(data, TOKENIZER_FILE)))
-    # The file is upstream's to the byte, and asks for 128 tokens, always padded.
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(longest, strategy=cut)
-    return OnnxModel(tokenizer, open_session(find_model_file(data, name), threads))
+    pieces = Tokenizer.from_file(str(find_model_file(data, files.tokenizer)))
+    # The encoder's file is upstream's to the byte, and asks for 128 tokens, always padded.
+    pieces.no_padding()
+    pieces.enable_truncation(longest, strategy=cut)
+    matrices = find_model_file(data, files.matrices) if files.matrices else None
+    return OnnxModel(pieces, open_session(find_model_file(data, files.graph), threads, matrices))
 
 
-def open_session(path: Path, threads: int) -> InferenceSession:
+def open_session(path: Path, threads: int, matrices: Path | None = None) -> InferenceSession:
     import onnxruntime
 
     onnxruntime.disable_telemetry_events()
@@ -92,7 +101,40 @@ def open_session(path: Path, threads: int) -> InferenceSession:
     # Idle threads sleep instead of spinning: no slower here (95 against 97 passages a second, within the
     # noise), and the cores are free for whoever else runs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if matrices:
+        values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(one) for name, one in unpack_matrices(matrices)}
+        options.add_external_initializers(list(values), list(values.values()))
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+class PackedMatrix(NamedTuple):
+    """A matrix of int8 in four bits: for each 32 values of a row a zero point and a step. Two values, or two zeros,
+    stand in a byte."""
+
+    halves: NDArray[np.uint8]
+    zero: NDArray[np.uint8]
+    step: NDArray[np.float16]
+
+
+def unpack_matrix(packed: PackedMatrix) -> NDArray[np.int8]:
+    import numpy as np
+
+    rows, blocks = packed.step.shape
+    whole, zero = (np.stack([part & 15, part >> 4], axis=-1) for part in (packed.halves, packed.zero))
+    centred = whole.reshape(rows, blocks, -1).astype(np.float32) - zero.reshape(rows, blocks, 1)
+    centred *= packed.step.astype(np.float32)[:, :, None]
+    matrix: NDArray[np.int8] = np.rint(centred, out=centred).astype(np.int8).reshape(rows, -1)
+    return matrix
+
+
+def unpack_matrices(path: Path) -> Iterator[tuple[str, NDArray[np.int8]]]:
+    """The matrices of a file by name; one whose name ends in ":T" is wanted with rows and columns exchanged."""
+    import numpy as np
+
+    with np.load(path) as stored:
+        for name in dict.fromkeys(key.partition("|")[0] for key in stored.files):
+            matrix = unpack_matrix(PackedMatrix(*(stored[f"{name}|{part}"] for part in PackedMatrix._fields)))
+            yield name, np.ascontiguousarray(matrix.T if name.endswith(":T") else matrix)
 
 
 def find_model_file(data: Path, name: str) -> Path:
@@ -144,7 +186,7 @@ class MiniLM:
         """One row for each text, in their order; what lies beyond 256 tokens of a text is not seen."""
         if not texts:
             return empty_rows(MINILM_DIMENSIONS)
-        model = load_model(self._data, MINILM_FILE, self._threads, MINILM_TOKENS)
+        model = load_model(self._data, ModelFiles(MINILM_FILE), self._threads, MINILM_TOKENS)
         # One by one: `encode_batch` starts a thread pool that warns and may hang after a fork, and
         # tokenising takes 0.3 ms of the 11 ms that a passage of 60 words takes.
         return run_model(
@@ -288,36 +330,36 @@ class EmbeddingCache:
         self._on_notice(f"The vector cache was corrupt: moved to {aside.name}, and a new one started.")
 
 
-# A small cross-encoder that reads a statement and its evidence together. Where the file comes from: data/ORIGIN.md.
+# A cross-encoder that reads a statement and its evidence together. Where the file comes from: data/ORIGIN.md.
 
-ENTAILMENT_FILE = "entailment.int8.onnx"
+VERIFIER = ModelFiles("verifier.onnx", "verifier-tokenizer.json", "verifier.npz")
 # Written down as for the encoder; a test compares it with the file.
-ENTAILMENT_SHA256 = "6940a8c24d34ef2806a23febf420ca52bb11c19b3c5fb123b5cdfab3f2a84f0e"
+VERIFIER_SHA256 = "a34104ed2b257bcb2475fa31ecf52aa8203bf1832e1225491de23e55229ba373"
 
-ENTAILMENT_TOKENS = 256  # tokens of both texts together
+VERIFIER_TOKENS = 384  # tokens of both texts together
 STATEMENT_WORDS = 90  # words of the statement that are read, so that evidence always has room
-ENTAILMENT_BATCH = 16
-ENTAILMENT_OUTPUTS = 3
+VERIFIER_BATCH = 16
+VERIFIER_OUTPUTS = 4
 
 
 class CrossEncoder:
     """Scores of a statement against its evidence. A pair's scores do not depend on the pairs beside it."""
 
-    name = f"entailment-l6-int8-{ENTAILMENT_SHA256[:8]}"
+    name = f"verifier-{VERIFIER_SHA256[:8]}"
 
     def __init__(self, *, data: Path = DATA, threads: int | None = None) -> None:
         self._data = data
         self._threads = threads or min(count_cpus(), MOST_THREADS)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """A row for each (statement, evidence), in order: logits of supported, refuted and neither."""
+        """A row for each (statement, evidence), in order: logits of supported, refuted, neither and one voice."""
         if not pairs:
-            return empty_rows(ENTAILMENT_OUTPUTS)
-        model = load_model(self._data, ENTAILMENT_FILE, self._threads, ENTAILMENT_TOKENS, "only_second")
+            return empty_rows(VERIFIER_OUTPUTS)
+        model = load_model(self._data, VERIFIER, self._threads, VERIFIER_TOKENS, "only_second")
         encodings = [
             model.tokenizer.encode(
                 " ".join(replace_surrogates(statement).split()[:STATEMENT_WORDS]), replace_surrogates(evidence)
             )
             for statement, evidence in pairs
         ]
-        return run_model(model, encodings, ENTAILMENT_OUTPUTS, ENTAILMENT_BATCH)
+        return run_model(model, encodings, VERIFIER_OUTPUTS, VERIFIER_BATCH)

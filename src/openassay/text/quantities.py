@@ -329,8 +329,8 @@ _FIGURE = re.compile(
     "|".join(
         (
             DATE_FORMS,
-            r"(?P<slash>(?<![\w./])\d{1,4}/\d{1,4}(?:/\d{2,4})?(?![\d/]))",
-            rf"(?P<number>(?<![\w./])(?:(?P<sign>[+{_DASHES}])|(?P<minus>minus\s))?(?:(?P<mark>{MARK})\s?)?"
+            r"(?P<slash>(?<![\w./])\d{1,4}/\d{1,4}(?:/\d{2,4})?(?![\d/]|,\d{3}))",
+            rf"(?P<number>(?:(?<![\w./])|(?<=\d/)(?=\d{{1,3}},\d{{3}}))(?:(?P<sign>[+{_DASHES}])|(?P<minus>minus\s))?(?:(?P<mark>{MARK})\s?)?"
             rf"(?P<inner>\((?!{DAY_OF_MONTH})|[−-])?(?P<digits>\d{{1,3}}(?:{_SPACE}\d{{3}}(?!\d))+(?:[.,]\d+)?|\d+(?:[.,]\d+)*|\.\d+))",
             WORD_FORM,
         )
@@ -378,6 +378,9 @@ def _find_in_text(text: str) -> tuple[Quantity, ...]:
         if _ERROR.fullmatch(gap):
             items[index] = _complete_range_start(first, second, figures[index + 1].scale)
             items[index + 1] = replace(second, kind="uncertainty")
+            continue
+        if gap == " and " and second.kind == "percent" and first.kind == "number":  # "7.8 and 7.4%"
+            items[index] = _complete_range_start(first, second, figures[index + 1].scale)
             continue
         # "14% to $31.9 billion" is a change and a level, "in 2019 to 7 million" a date and a level, not a range.
         alike = first.kind == second.kind or (first.kind in ("number", "year", "money") and not first.label)

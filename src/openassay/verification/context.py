@@ -22,9 +22,11 @@ from openassay.verification.wording import check_word_order, check_wording, find
 MOST_WORDS = 230  # of the text; what the cross-encoder reads, and about 300 tokens for a language model
 REACH = 2_000  # characters on either side of a quote in which its neighbours are looked for
 LEAD, OPENING = 1_500, 6_000  # characters at the beginning of a document: how it begins, and where it names things
+MOST_NAMING = 60  # words of a sentence that names something
 MOST_ADDED = 3  # sentences that are shown to the reader besides the quotes
 QUOTED = 0.5  # words that a quote is ahead of a sentence nobody quoted
 LONGEST = 50_000  # characters of a document in which a name is looked for
+VOICE_WORDS, OPENING_WORDS, CLOSING_WORDS = 130, 50, 25  # by which two documents are compared
 GAP, NEIGHBOURS = "\n…\n", 4  # stands where sentences are left out; characters between two that follow each other
 
 
@@ -37,6 +39,7 @@ class EvidenceContext(NamedTuple):
     pieces: tuple[TextSpan, ...]  # in their order; the quotes are among them
     published: date | None = None
     whole: str = ""  # the document's text
+    author: str = ""
 
     @property
     def text(self) -> str:
@@ -50,20 +53,65 @@ class EvidenceContext(NamedTuple):
     def render(self) -> str:
         return f"{self.head}\n{self.text}" if self.head else self.text
 
-    def find_objections(self, statement: str) -> list[StatementProblem]:
-        """Find what is certain to be wrong in a statement: what was exchanged in one that copies a sentence but for a
-        word or two. In a free wording the same differences hit as many true statements as false ones of eight sets."""
+    def add_names(self, statement: str) -> "EvidenceContext":
+        """With the first sentences of the document that have names of a statement which the context lacks: "the
+        hospital" of a paper is named once, in its methods."""
+        known = set(words(f"{self.text} {self.head}"))
+        told = {word for name in statement.split()[1:] if name[:1].isupper() for word in words(name)} - known
+        added = list[TextSpan]()
+        for piece in _split(self.whole, 0, LONGEST) if told else ():
+            if len(added) < MOST_ADDED and len(piece.text.split()) <= MOST_NAMING and told & set(words(piece.text)):
+                told -= set(words(piece.text))
+                added.append(piece)
+        pieces = sorted({*self.pieces, *added}, key=lambda piece: piece.start)
+        return self._replace(pieces=tuple(pieces)) if added else self
+
+    def render_voice(self) -> str:
+        """How the document begins and ends, what it quotes from, and who made it: what tells whose voice it is."""
+        head = f"{self.head} | {self.author}" if self.author else self.head
+        text = self.whole.split()
+        if len(text) > VOICE_WORDS:
+            quotes = " ".join(span.quote for span in self.spans).split()
+            text = [
+                *text[:OPENING_WORDS],
+                "…",
+                *quotes[: VOICE_WORDS - OPENING_WORDS - CLOSING_WORDS],
+                "…",
+                *text[-CLOSING_WORDS:],
+            ]
+        return f"{head}\n{' '.join(text)}"
+
+    def find_objections(self, statement: str, *, weak: bool = False) -> list[StatementProblem]:
+        """Find what is certain to be wrong in a statement that copies a sentence but for a word or two: what was
+        exchanged in it. After a `weak` judge, the embedded one, figures, dates and names of a free wording that its
+        document does not have count as well; a language model may have worked a figure out.
+
+        Of 196 true claims of a strong model on 341 papers and 982 press releases figures object to .5% and names to
+        1%; of the same claims with a figure, a date or a name exchanged to .62, .65 and .57."""
         copied = find_copied_sentence(statement, [piece.text for piece in self.pieces], kept=0)
-        if copied is None or statement == copied:
+        if statement == copied:
             return []
         known = self.head.replace("|", " ").split()
         names = [self.text, self.head, self.whole[:LONGEST]]  # a surname stands for the name that is given elsewhere
-        return [
-            *check_figures(statement, [self.text, self.head], self.published, strict=True),
-            *check_names(statement, names, known, strict=True),
-            *check_word_order(statement, [copied]),
-            *(problem for problem in check_polarity(statement, [copied]) if problem.kind in OPPOSED),
-        ]
+        told = [self.text, self.head]
+        if copied is not None:
+            return [
+                *check_figures(statement, told, self.published, strict=True),
+                *check_names(statement, names, known, strict=True),
+                *check_word_order(statement, [copied]),
+                *(problem for problem in self._find_opposition(statement) if problem.kind in OPPOSED),
+            ]
+        if weak:
+            return [
+                *check_figures(statement, told, self.published),
+                *check_names(statement, names, known, strict=False),
+            ]
+        return []
+
+    def _find_opposition(self, statement: str) -> Iterator[StatementProblem]:
+        """A "not" of a sentence counts only for who says most of that sentence: it may stand in another clause."""
+        copied = find_copied_sentence(statement, [piece.text for piece in self.pieces])
+        return check_polarity(statement, [copied] if copied else [statement])
 
     def find_differences(self, statement: str) -> tuple[StatementProblem, ...]:
         """Find what in a statement may not be borne out, for a reader of a refusal."""
@@ -77,7 +125,7 @@ OPPOSED = frozenset({"negation", "direction"})
 def describe_document(document: Document) -> str:
     """What a document says of itself in a line."""
     published = document.published.isoformat() if document.published else ""
-    return " | ".join(part for part in (document.title, document.host, published) if part)
+    return " | ".join(part for part in (document.title, document.publisher or document.host, published) if part)
 
 
 def read_context(document: Document, spans: Sequence[QuoteSpan], most: int = MOST_WORDS) -> EvidenceContext:
@@ -112,6 +160,7 @@ def read_context(document: Document, spans: Sequence[QuoteSpan], most: int = MOS
         tuple(chosen[start] for start in sorted(chosen)),
         document.published,
         text,
+        document.author or "",
     )
 
 

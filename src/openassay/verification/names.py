@@ -72,7 +72,8 @@ _SHOUTED = frozenset("us un eu uk fed ceo".split())  # in small letters they are
 
 
 _HONORIFIC = frozenset(
-    "mr mrs ms dr prof sir lady lord president senator professor doctor judge king queen pope".split()
+    "mr mrs ms dr prof sir lady lord president sen senator rep gov governor professor doctor judge king queen "
+    "pope".split()
 )
 
 
@@ -118,7 +119,7 @@ def _is_name(statement: str, tokens: Sequence[re.Match[str]], index: int, strict
     if not any(part[:1].isupper() for part in token.split("-")) or token in ("I", "A"):
         return False
     plain = fold(_strip_possessive(token))
-    if token.istitle() and plain in GRAMMAR:
+    if token.istitle() and (plain in GRAMMAR or plain.rstrip(".") in _HONORIFIC):
         return False
     if not _OPENS.search(statement[max(0, tokens[index].start() - 8) : tokens[index].start()]):
         return True
@@ -144,6 +145,9 @@ def _are_adjacent(statement: str, tokens: Sequence[re.Match[str]], index: int) -
 
 
 _RUN = re.compile(r"[A-Z][\w’'.&-]*(?: (?:of |de |van |von |the |and |for |& )?\(?[A-Z“\"][\w’'.&-]*)*")
+
+
+STEM = 6  # letters that a name and its adjective have in common
 
 
 class _Vocabulary:
@@ -189,12 +193,14 @@ class _Vocabulary:
 
     def are_separate_names(self, first: str, second: str) -> bool:
         """Whether both stand in the passages as names and never in one name."""
-        if {first, second} & GRAMMAR:
+        if {first, second} & GRAMMAR or f" {first} {second} " in self.text.casefold():
             return False
         if first == second:
-            return f" {first} {second} " not in self.text.casefold()
+            return True
         with_first = [run[run.index(first) + 1 :] for run in self.runs if first in run]
-        return bool(with_first) and any(second in run for run in self.runs) and not any(second in r for r in with_first)
+        # "South Australian" is of South Australia.
+        joined = any(word[:STEM] == second[:STEM] for run in with_first for word in run)
+        return bool(with_first) and any(second in run for run in self.runs) and not joined
 
     def _has_word(self, word: str) -> bool:
         if word in self.words or (len(word) == 1 and any(other.startswith(word) for other in self.words)):

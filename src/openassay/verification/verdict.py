@@ -4,7 +4,7 @@ Deterministic checks may overrule a judgement towards doubt, never the other way
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from itertools import combinations
 from typing import NamedTuple
@@ -108,7 +108,9 @@ def _evidence_texts(bound: Sequence[Claim]) -> list[str]:
     return [*(span.quote for claim in bound for span in claim.spans), *(claim.text for claim in bound)]
 
 
-FLOOR = 0.03  # below this a document speaks of something else, whatever a model says of it
+# Of a claim's words: a document that has fewer speaks of something else, whatever a model says of it. Of 4,230 true
+# statements in free wording .4% have fewer, of statements on other documents 81%.
+FLOOR = 0.1
 
 
 class DocumentEvidence(NamedTuple):
@@ -117,7 +119,7 @@ class DocumentEvidence(NamedTuple):
     context: EvidenceContext
     objections: Sequence[StatementProblem]  # that are certain
     judgement: Judgement
-    support: float  # by the embedded scorer, whoever judges
+    shared: float  # of the claim's words
 
     @property
     def verdict(self) -> Verdict:
@@ -126,13 +128,18 @@ class DocumentEvidence(NamedTuple):
             return Verdict.CONTRADICTED
         if self.judgement.verdict is not Verdict.SUPPORTED:
             return self.judgement.verdict
-        return Verdict.PARTLY if self.objections or self.support < FLOOR else Verdict.SUPPORTED
+        return Verdict.PARTLY if self.objections or self.shared < FLOOR else Verdict.SUPPORTED
 
 
 def decide_verdict(
-    claim: Claim, weighed: Sequence[DocumentEvidence], groups: Mapping[str, str], credibility: Mapping[str, Credibility]
+    claim: Claim,
+    weighed: Sequence[DocumentEvidence],
+    groups: Mapping[str, str],
+    credibility: Mapping[str, Credibility],
+    dependent: Collection[frozenset[str]] = (),
 ) -> Claim:
-    """The claim with its verdict, the spans that carry it, confidence, mark and reasons."""
+    """The claim with its verdict, the spans that carry it, confidence, mark and reasons. `dependent` are pairs of
+    documents of different groups that are one voice in this matter."""
     supporting = [item for item in weighed if item.verdict is Verdict.SUPPORTED]
     against = [item for item in weighed if item.verdict is Verdict.CONTRADICTED]
     if not supporting:
@@ -148,7 +155,9 @@ def decide_verdict(
                 "reasons": tuple(dict.fromkeys(problems)) or ("no passage says this",),
             }
         )
-    voices = group_by_origin([span for item in supporting for span in item.context.spans], groups, credibility)
+    voices = group_by_origin(
+        [span for item in supporting for span in item.context.spans], groups, credibility, dependent
+    )
     strengths = {
         item.context.document: item.judgement.score * (0.5 + 0.5 * credibility[item.context.document].score)
         for item in supporting

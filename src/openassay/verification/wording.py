@@ -28,6 +28,12 @@ _TOKEN = re.compile(r"[^\W_]+(?:[-’'.&][^\W_]+)*|[,;:()]")
 _BE = frozenset("is was are were been being be".split())
 _COMMA = re.compile(r",(?!\s\d{4}|\d)|\s[–—-]\s")
 _MOST_ASIDES = 12
+# What day it was may be left out; a day that is told is checked as a date.
+_WEEKDAY = re.compile(
+    r"(?:\b(?:on|late|early|last|this|next) )?\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"(?: (?:morning|afternoon|evening|night)\b)?,?",
+    re.I,
+)
 _BRACKETS = re.compile(r"\s?\([^()]*\)")
 _FINE = re.compile(r"[,;:()]")
 
@@ -69,6 +75,8 @@ def _find_rival(ours: Sequence[SentenceToken], at: int, lines: Sequence[Sequence
         for place, token in enumerate(line):
             if token.sort == slot.sort:
                 itself = _is_same_token(slot, token)
+                if not itself and _WEEKDAY.fullmatch(token.shown):
+                    continue
                 # One may have taken the other's place: of a word only its opposites.
                 if not itself and slot.sort == "word" and token.shown.lower() not in slot.opposites:
                     continue
@@ -91,7 +99,8 @@ def _find_rival(ours: Sequence[SentenceToken], at: int, lines: Sequence[Sequence
                 own = max(own, like)
             elif like > rival:
                 rival, shown = like, token.shown
-    return shown if -1 < own < rival else ""
+    # Where words were left out its own place is half as it was: the rival's must be twice as like it.
+    return shown if own > -1 and 2 * max(own, 0) < rival else ""
 
 
 def _is_same_token(one: SentenceToken, other: SentenceToken) -> bool:
@@ -133,6 +142,7 @@ def _passage_lines(passage: str) -> tuple[tuple[SentenceToken, ...], ...]:
         marks = [(match.start(), match.end()) for match in _COMMA.finditer(sentence)]
         pairs = [(at, at + far) for far in (1, 2) for at in range(len(marks) - far)]
         asides = [(marks[first][0], marks[last][1]) for first, last in pairs[:_MOST_ASIDES]]
+        asides += [match.span() for match in _WEEKDAY.finditer(sentence)]
         found.append(_merge_names(placed))
         found += [_merge_names([item for item in placed if not start <= item[0] < end]) for start, end in asides]
     return tuple(dict.fromkeys(form for tokens in found for form in (tuple(tokens), tuple(_to_active_voice(tokens)))))

@@ -1,7 +1,7 @@
 """MCP over HTTP: a real client (the `mcp` package) at a real server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,9 +11,11 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from openassay.engine.checks import StatementJudgement
+from openassay.engine.engine import Engine
 from openassay.mcp_server import tools
-from openassay.models.evidence import Verdict
+from openassay.models.evidence import Judgement, Verdict
 from openassay.models.user import Scope
+from openassay.reasoning.base import JudgementBatch
 from openassay.server.app import RunningServer
 from openassay.server.runs import wait_for_run
 from tests.scenario.server.conftest import Http, Open, token_of
@@ -134,7 +136,7 @@ SOURCE = {"text": "In 2023 the company sold 4,200 boats, a third more than the y
 VERDICTS = {
     "In 2023 the company sold 4,200 boats.": ("supported", ""),
     "In 2023 the company sold 5,100 boats.": ("contradicted", "5,100"),
-    "In 2023 the company sold 4,200 boats to Norway.": ("partly", "Norway"),
+    "In 2023 the company sold 4,200 boats to Norway.": ("not_found", "Norway"),
     "The company did not sell 4,200 boats in 2023.": ("contradicted", ""),
     "The moon is made of green cheese.": ("not_found", ""),
 }
@@ -161,6 +163,35 @@ async def test_a_statement_is_held_against_what_a_thread_has_read(serve: Open) -
         judged = await called(client, "verify", statement=quote, thread=answer["thread"])
         assert judged["verdict"] == "supported"
         assert "give a thread or passages to check it against" in await refused(client, "verify", statement=quote)
+
+
+class Doubter:
+    """A model that finds nothing anywhere."""
+
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
+        found = [Judgement(verdict=Verdict.NOT_FOUND, score=0.9) for _ in statements]
+        return JudgementBatch(judgements=tuple(found))
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("X-02", "W-12")
+async def test_a_statement_is_judged_by_the_model_where_it_is_asked_for(
+    serve: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"statement": "In 2023 the company sold 4,200 boats.", "passages": [SOURCE]}
+    server = await serve()
+    ann, reader = await token_of(server, "ann"), await token_of(server, "ann", Scope.READ)
+    async with connected(server, ann) as client:
+        plain = await called(client, "verify", **given)
+        without = await called(client, "verify", **given, model=True)
+        monkeypatch.setattr(Engine, "open_model", lambda self, user: Doubter())
+        asked = await called(client, "verify", **given, model=True)
+    async with connected(server, reader) as client:
+        assert "may not write" in await refused(client, "verify", **given, model=True)
+    assert (plain["verdict"], plain["notices"]) == ("supported", [])
+    assert without["verdict"] == "supported"
+    assert without["notices"] == [tools.NO_MODEL]
+    assert (asked["verdict"], asked["judged_by"]) == ("not_found", tools.JUDGED_BY_MODEL)
 
 
 @pytest.mark.slow

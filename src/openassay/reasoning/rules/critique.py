@@ -61,6 +61,11 @@ class DraftStatement(NamedTuple):
         return [span.quote for claim in self.claims if claim for span in claim.spans]
 
     @property
+    def origins(self) -> list[str]:
+        """When the sources were published, and their titles: "a study of 2021" rests on these."""
+        return [f"{card.published or ''} {card.title}".replace("-", " ") for card in self.sources]
+
+    @property
     def holds(self) -> bool:
         return all(claim is not None and claim.verdict is Verdict.SUPPORTED for claim in self.claims)
 
@@ -144,7 +149,7 @@ def check_accuracy(case: ReviewCase) -> Iterator[DraftFault]:
             issue = f"not supported: {truncate(fact.text)}"
             yield make_fault("accuracy", "critical", fact.place, issue, "drop the sentence")
             continue
-        if strange := _find_figures(fact.text) - _find_figures(" ".join(fact.quotes)):
+        if strange := _find_figures(fact.text) - _find_figures(" ".join([*fact.quotes, *fact.origins])):
             issue = f"no passage behind it has {', '.join(sorted(strange))}: {truncate(fact.text)}"
             yield make_fault("accuracy", "critical", fact.place, issue, "give the figure as the passage has it")
         said = _CONCLUDES.search(fact.text)

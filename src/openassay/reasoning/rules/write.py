@@ -439,7 +439,8 @@ def write_conclusion(
     if request.plan.depth is Depth.QUICK:
         return []
     total = len(request.plan.questions)
-    reach = f"Of {total} sub-questions, {total - len(request.unanswered)} could be answered from the sources read"
+    borne_out = total - len(request.unanswered)
+    reach = f"Of {total} sub-questions, {borne_out} have statements that hold against the sources read"
     frames = [f"{reach}; “{request.unanswered[0]}” is open." if len(request.unanswered) == 1 else f"{reach}."]
     disputed = list(dict.fromkeys(matter.question for matter in matters if not matter.settled and matter.question))
     if disputed:
