@@ -362,7 +362,6 @@ WRONG = {
     "name at the beginning": ("Tamsel shrank because a long drought dried up the river Marrow.", 1),
     "denial left out": ("The survey office did detect a leak in the bed of Lake Marrow.", 2),
     "denial put in": ("Lake Marrow never shrank because a long drought dried up the river Tamsel.", 1),
-    "denied": ("The survey office denied that a long drought dried up the river Tamsel.", 1),
     "opposite": ("Lake Marrow grew because a long drought dried up the river Tamsel.", 1),
 }
 

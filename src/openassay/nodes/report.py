@@ -226,6 +226,9 @@ async def _build_cards(state: State, claims: Sequence[Claim], context: ResearchC
         if (name := source["document"]) in used:
             behind = [claim.id for claim in claims if any(span.document == name for span in claim.spans)]
             why = f"supports {len(behind)} statement{'s' * (len(behind) != 1)}: {', '.join(behind[:8])}"
+            if not behind:
+                opposed = [claim.id for claim in claims if any(span.document == name for span in claim.against)]
+                why = f"speaks against {', '.join(opposed[:8])}"
             cards.append(build_card(source, documents[name], groups, why, state["credibility"].get(name)))
     return [
         card.model_copy(update={"same_as": tuple(o.id for o in cards if o.group == card.group and o.id != card.id)})

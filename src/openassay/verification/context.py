@@ -6,6 +6,7 @@ next sentence refutes.
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -109,14 +110,30 @@ class EvidenceContext(NamedTuple):
         return []
 
     def _find_opposition(self, statement: str) -> Iterator[StatementProblem]:
-        """A "not" of a sentence counts only for who says most of that sentence: it may stand in another clause."""
-        copied = find_copied_sentence(statement, [piece.text for piece in self.pieces])
-        return check_polarity(statement, [copied] if copied else [statement])
+        """A "not" counts only where it stands among the words that were copied: it may be another clause's."""
+        copied = find_copied_sentence(statement, [piece.text for piece in self.pieces], kept=0)
+        return check_polarity(statement, [keep_copied_clauses(statement, copied)] if copied else [statement])
 
     def find_differences(self, statement: str) -> tuple[StatementProblem, ...]:
         """Find what in a statement may not be borne out, for a reader of a refusal."""
         known = self.head.replace("|", " ").split()
         return check_statement(statement, [self.text, self.head], known, self.published).problems
+
+
+SHORT_GAP = 4  # words; of what was left out, a longer stretch is a clause of its own
+
+
+def keep_copied_clauses(statement: str, sentence: str) -> str:
+    """A sentence without the stretches that a statement which copies it leaves out."""
+    said, there = [word.lower() for word in statement.split()], sentence.split()
+    matcher = SequenceMatcher(None, said, [word.lower() for word in there], autojunk=False)
+    kept, last = list[str](), 0
+    for _, start, size in matcher.get_matching_blocks():
+        if size or start == len(there):
+            kept += there[last:start] if start - last <= SHORT_GAP else []
+            kept += there[start : start + size]
+            last = start + size
+    return " ".join(kept)
 
 
 OPPOSED = frozenset({"negation", "direction"})

@@ -148,9 +148,10 @@ _ABSTRACT = re.compile(r"^\W*abstract\b", re.I | re.M)
 
 
 def _split_names(author: str | None) -> frozenset[str]:
-    """Whole names; "staff" and a lone surname are anybody's."""
-    names = (" ".join(words(name)) for name in _BETWEEN_NAMES.split(author or ""))
-    return frozenset(name for name in names if " " in name and name.split()[0] not in ("the", "our", "staff"))
+    """Whole names, as they are written; "Staff reporter" and a lone surname are anybody's."""
+    names = [name.split() for name in _BETWEEN_NAMES.split(author or "")]
+    whole = [name for name in names if len(name) > 1 and name[0] != "The" and all(w[0].isupper() for w in name)]
+    return frozenset(" ".join(words(" ".join(name))) for name in whole)
 
 
 def _is_study(document: Document) -> bool:
