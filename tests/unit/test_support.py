@@ -164,7 +164,7 @@ def test_scores_come_in_order_and_do_not_depend_on_the_pairs_beside(support: Cro
     together = ask(support, *pairs, pairs[0])
     alone = [ask(CrossEncoderScorer(CrossEncoder()), pair)[0] for pair in pairs]
     assert together[3] == together[0]
-    assert together[:3] == pytest.approx(alone, abs=1e-3)
+    assert together[:3] == pytest.approx(alone, abs=5e-3)
 
 
 def test_threads_may_share_a_scorer(support: CrossEncoderScorer) -> None:
