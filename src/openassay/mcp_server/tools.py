@@ -182,6 +182,19 @@ class PassageInput(BaseModel):
     publisher: str = Field(default="", max_length=500, description="Who published it.")
     published: date | None = Field(default=None, description="When; by it “yesterday” and “Monday” become dates.")
 
+    def to_document(self) -> Document:
+        text, source = clean_text(self.text), clean_text(self.source).strip()
+        return Document(
+            hash=hashlib.sha256(text.encode()).hexdigest(),
+            text=text,
+            url=source,
+            title=source or "a passage",
+            publisher=clean_text(self.publisher).strip() or None,
+            published=self.published,
+            fetched=utc_now(),
+            kind="document",
+        )
+
 
 class StatementEvidence(BaseModel):
     quote: str = Field(description="Verbatim.")
@@ -444,18 +457,8 @@ class Tools:
                 raise QuestionError(f"the passages have more than {MAX_TEXT:,} characters", help="Give fewer of them.")
             documents = dict[str, Document]()
             for given in passages or ():
-                passage, source = clean_text(given.text), clean_text(given.source).strip()
-                hash, title = hashlib.sha256(passage.encode()).hexdigest(), source or "a passage"
-                documents[hash] = Document(
-                    hash=hash,
-                    text=passage,
-                    url=source,
-                    title=title,
-                    publisher=clean_text(given.publisher).strip() or None,
-                    published=given.published,
-                    fetched=utc_now(),
-                    kind="document",
-                )
+                document = given.to_document()
+                documents[document.hash] = document
             skipped = await self._load_documents(caller, thread, documents) if thread else 0
             judge = await asyncio.to_thread(self._engine.open_model, caller.user) if model else None
             judged = await judge_statement(self._host.resources, text, documents, judge)

@@ -44,7 +44,7 @@ def check_figures(
                 continue
             if _is_part_of_name(statement, quantity, passage):
                 continue
-            if not strict and (_is_count(quantity) or _can_be_computed(quantity, offered, published)):
+            if not strict and (_is_count(quantity) or _follows_from(quantity, offered, published)):
                 continue
         if quantity.kind in ("date", "year", "decade", "time"):
             yield StatementProblem("date", f"the date {shown} is not in the quoted passage")
@@ -70,7 +70,7 @@ def _is_part_of_name(statement: str, quantity: Quantity, passage: str) -> bool:
     return name in passage.casefold() or name.rstrip("0123456789-–") in passage.casefold()
 
 
-def _can_be_computed(quantity: Quantity, offered: Sequence[Quantity], published: date | None) -> bool:
+def _follows_from(quantity: Quantity, offered: Sequence[Quantity], published: date | None) -> bool:
     """Whether the figure is a sum, difference, share, ratio or change of two figures of the evidence."""
     if quantity.label or quantity.kind in ("date", "time", "ordinal"):
         return False
