@@ -42,7 +42,7 @@ class World:
     async def ask(self, question: str, *, thread: str | None = None, **options: Any) -> RunOutcome:
         given = {"depth": "quick", "source": "demo", **options}
         run = await self.engine.start(question, ResearchOptions.model_validate(given), thread=thread)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             outcome = await self.engine.wait(run.id)
         if outcome.report is not None:
             check_report(outcome.report, stored_texts(self._folder))

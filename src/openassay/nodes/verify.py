@@ -266,17 +266,16 @@ def find_dependent(
 ) -> list[set[frozenset[str]]]:
     """Find, for each claim, the pairs of documents that bear it out and are one voice, though nothing they say of
     themselves tells so."""
-    asked: list[tuple[int, EvidenceContext, EvidenceContext]] = []
-    for number, items in enumerate(weighed):
+    pairs = []
+    for items in weighed:
         bearing = [item.context for item in items if item.verdict is Verdict.SUPPORTED]
         some = list({groups[found.document]: found for found in bearing}.values())[:MOST_VOICES]
-        asked += [(number, one, other) for one, other in combinations(some, 2)]
-    chances = support.dependence([(one.render_voice(), other.render_voice()) for _, one, other in asked])
-    found = [set[frozenset[str]]() for _ in weighed]
-    for (number, one, other), chance in zip(asked, chances, strict=True):
-        if chance >= ONE_VOICE:
-            found[number].add(frozenset((one.document, other.document)))
-    return found
+        pairs.append({frozenset((one.document, other.document)): (one, other) for one, other in combinations(some, 2)})
+    # Two documents are read once, however many claims they bear out together: a reading takes as long as a judgement.
+    asked = {pair: both for own in reversed(pairs) for pair, both in own.items()}
+    chances = support.dependence([(one.render_voice(), other.render_voice()) for one, other in asked.values()])
+    one_voice = {pair for pair, chance in zip(asked, chances, strict=True) if chance >= ONE_VOICE}
+    return [one_voice & own.keys() for own in pairs]
 
 
 def add_context(claim: Claim, contexts: Sequence[EvidenceContext]) -> Claim:

@@ -19,7 +19,10 @@ from openassay.text.words import stems, words
 if TYPE_CHECKING:
     from openassay.protocols import Entailment
 
-MOST_WORDS = 230  # of the evidence; the cross-encoder reads 384 tokens of both texts
+# Of the evidence. With 230, for which there is room (384 tokens), a pair takes half as long again (.43 s on two cores)
+# and is told apart no better: AUC .81 against .80 on a strong model's claims, .67 and .71 against .69 and .71 on two
+# public sets.
+MOST_WORDS = 150
 MOST_SCORES = 20_000  # pairs that are remembered: a claim is judged, and its sentences again
 # From the margin of "supported" over the rest to a probability: fitted on 120 statements written by hand and on 588
 # claims of a strong model and corruptions of them, true and false weighing alike (docs/decisions/0040).
@@ -62,10 +65,14 @@ class CrossEncoderScorer:
             return scores
 
     def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Each pair is read in both orders."""
-        logits = self._entailment.scores([*pairs, *((other, one) for one, other in pairs)])[:, 3]
-        both = (logits[: len(pairs)] + logits[len(pairs) :]) / 2
-        return [1 / (1 + math.exp(-value)) for value in both.tolist()]
+        """A pair is read in both orders, unless the first reading says already that they are two: of 40 pairs none
+        that is one voice on the mean of both readings has less than 0 in either."""
+        logits = self._entailment.scores(pairs)[:, 3].tolist()
+        again = [at for at, value in enumerate(logits) if value >= 0]
+        seconds = self._entailment.scores([pairs[at][::-1] for at in again])[:, 3].tolist()
+        for at, second in zip(again, seconds, strict=True):
+            logits[at] = (logits[at] + second) / 2
+        return [1 / (1 + math.exp(-value)) for value in logits]
 
 
 def _prepare_pair(statement: str, evidence: str) -> tuple[str, str]:

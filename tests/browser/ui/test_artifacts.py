@@ -73,7 +73,12 @@ def test_a_table_is_sorted_filtered_edited_and_kept_as_a_version(look: Opened, s
     expect(page.locator(".art-about p")).to_have_text(re.compile(r"\S not saved$"))
     assert violations(page) == []
 
+    expect(page.get_by_role("columnheader", name="My note")).to_be_visible()  # whatever page of columns it is on
+
     page.reload()  # nothing that was not saved is lost
+    expect(page.get_by_text("not saved", exact=True)).to_be_visible()
+    if (more := page.get_by_role("button", name="Next columns")).is_visible():
+        more.click()
     expect(page.get_by_role("columnheader", name="My note")).to_be_visible()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved as version 2.")).to_be_visible()

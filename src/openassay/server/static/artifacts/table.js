@@ -39,6 +39,9 @@ export function TableArtifact({ title, table, onChange, readOnly = false, source
   const isCut = view.length < table.rows.length;
   const change = (next) => {
     onChange(next);
+    const last = Math.max(0, Math.ceil((next.columns.length - STAY) / PAGE) - 1);
+    // A new column is shown, wherever it stands.
+    setPage(next.columns.length > table.columns.length ? last : Math.min(page, last));
     if (!next.rows[at?.row] || !next.columns[at?.col]) setAt(null);
   };
   const sorted = (key) => setLook({ ...look, sort: nextSort(look.sort, key) });
