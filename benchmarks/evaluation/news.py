@@ -4,6 +4,7 @@ A judge that is right supports the claim, and the checks beside it must not refu
 sentence, or was put there where too few have it.
 """
 
+import asyncio
 import csv
 import hashlib
 import json
@@ -12,13 +13,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from benchmarks.evaluation.measure import EvalMeasure, EvalValue, EvalValues, Figure
 from openassay.models.evidence import Document, Judgement, QuoteSpan, Verdict
 from openassay.nodes.verify import ClaimWording, decide_claims, read_contexts
-from openassay.protocols import SupportScore
-from openassay.reasoning.base import DraftClaim
+from openassay.reasoning.base import DraftClaim, Reasoner
 from openassay.text.sentences import split_sentences
 from openassay.verification.sources import assess_credibility
 
@@ -66,14 +66,6 @@ def add_parts(articles: Sequence[str], dice: Random) -> Iterator[NewsCase]:
                 yield NewsCase(said, told, text.replace(said, told, 1))
 
 
-class _NoVoices:
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
-        return [SupportScore(1.0, 0.0) for _ in pairs]
-
-    def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [0.0 for _ in pairs]
-
-
 def find_refusal(case: NewsCase) -> tuple[str, ...]:
     """Why the checks refuse a claim that its judge supports; empty if they do not."""
     start = case.text.find(case.sentence)
@@ -91,7 +83,8 @@ def find_refusal(case: NewsCase) -> tuple[str, ...]:
     wordings = [ClaimWording("C1", draft, case.claim, read_contexts([span], documents))]
     judged = [Judgement(verdict=Verdict.SUPPORTED, score=0.9)]
     known = {document.hash: assess_credibility(document)}
-    [claim] = decide_claims(wordings, judged, documents, known, _NoVoices())
+    # One document: nothing is asked of a reasoner.
+    [claim] = asyncio.run(decide_claims(wordings, judged, documents, known, cast(Reasoner, None)))
     return () if claim.verdict is Verdict.SUPPORTED else claim.reasons
 
 

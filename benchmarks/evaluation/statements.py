@@ -7,7 +7,8 @@ ones as false ones, the false ones as close to their passage as the true. `dev` 
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,18 +16,29 @@ from typing import Any, cast
 
 from benchmarks.evaluation.measure import EvalMeasure, EvalValue, EvalValues, Figure, load_rows
 from openassay.bootstrap import ServerResources
+from openassay.companies.register import LazyCompanyRegister
 from openassay.engine.checks import find_candidates, judge_statement
 from openassay.fetch.formats import parse_day
 from openassay.models.evidence import Document, Judgement, Verdict
-from openassay.nodes.verify import ClaimWording, find_dependent, read_contexts, weigh_evidence
-from openassay.protocols import SupportScorer
-from openassay.reasoning.base import DraftClaim
+from openassay.nodes.verify import ClaimWording, find_dependent, read_contexts, weigh_wordings
+from openassay.reasoning.base import DraftClaim, JudgementBatch, Reasoner, VoicePair
+from openassay.reasoning.rules import RuleReasoner
 from openassay.text.embeddings import CrossEncoder, MiniLM
 from openassay.verification.sources import assess_credibility, group_by_origin, group_documents
 from openassay.verification.support import CrossEncoderScorer
 
 STATEMENTS = Path(__file__).parents[1] / "data" / "statements"
-KINDS = ("refuted", "myth", "quoted", "hypothetical", "negated", "quantity", "condition", "roles")
+# How many may be wrong of each kind, false and true: what was measured, and one or two of the 21 or 22 more.
+KINDS = {
+    "refuted": (0.3, 0.45),
+    "myth": (0.2, 0.3),
+    "quoted": (0.25, 0.45),
+    "hypothetical": (0.35, 0.25),
+    "negated": (0.5, 0.35),
+    "quantity": (0.7, 0.55),
+    "condition": (0.45, 0.3),
+    "roles": (0.75, 0.35),
+}
 QUICK = 4  # of a quick run: every fourth pair
 
 
@@ -43,18 +55,31 @@ def make_document(row: dict[str, Any]) -> Document:
     )
 
 
-def is_supported(rows: Sequence[dict[str, Any]]) -> list[bool]:
-    """Whether each statement is found to be supported by its passage, with the embedded judge."""
-    embedder = MiniLM()
-    found = SimpleNamespace(embedder=embedder, support=CrossEncoderScorer(CrossEncoder()))
+class RecordedJudge(RuleReasoner):
+    """Says of every statement what a capable model has said of it."""
+
+    def __init__(self, verdict: str, resources: ServerResources) -> None:
+        super().__init__(resources.embedder, resources.support, LazyCompanyRegister())
+        self._judgement = Judgement(verdict=Verdict(verdict), score=0.9)
+
+    async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch:
+        return JudgementBatch(judgements=tuple(self._judgement for _ in statements))
+
+
+def is_supported(rows: Sequence[dict[str, Any]], recording: Mapping[str, str] | None = None) -> list[bool]:
+    """Whether each statement is found to be supported by its passage, with the embedded judge or with a recorded one,
+    as MCP's `verify` finds it."""
+    found = SimpleNamespace(embedder=MiniLM(), support=CrossEncoderScorer(CrossEncoder()))
     resources = cast(ServerResources, found)
 
+    async def is_one_supported(row: dict[str, Any]) -> bool:
+        document = make_document(row)
+        judge = RecordedJudge(recording[row["id"]], resources) if recording else None
+        judged = await judge_statement(resources, row["statement"], {document.hash: document}, judge)
+        return judged.verdict is Verdict.SUPPORTED
+
     async def judge_all() -> list[bool]:
-        return [
-            (await judge_statement(resources, row["statement"], {document.hash: document})).verdict is Verdict.SUPPORTED
-            for row in rows
-            for document in [make_document(row)]
-        ]
+        return [await is_one_supported(row) for row in rows]
 
     return asyncio.run(judge_all())
 
@@ -71,6 +96,9 @@ def _measure(data: Path, quick: bool) -> EvalValues:
     said = is_supported(rows)
     passed, refused = count_errors(rows, said)
     values = {"false, supported": EvalValue(passed), "true, refused": EvalValue(refused)}
+    recording = json.loads((STATEMENTS / "test_judged.json").read_text(encoding="utf-8"))
+    passed, refused = count_errors(rows, is_supported(rows, recording))
+    values |= {"capable judge: false, supported": EvalValue(passed), "capable judge: true, refused": EvalValue(refused)}
     for kind in KINDS if not quick else ():
         own = [(row, one) for row, one in zip(rows, said, strict=True) if row["kind"] == kind]
         passed, refused = count_errors([row for row, _ in own], [one for _, one in own])
@@ -97,7 +125,7 @@ def read_document(row: dict[str, Any]) -> Document:
     )
 
 
-def count_voices(row: dict[str, Any], support: SupportScorer) -> int:
+async def count_voices(row: dict[str, Any], reasoner: Reasoner) -> int:
     """How many independent voices two documents are that both bear a statement out."""
     documents = {one.hash: one for one in (read_document(row["a"]), read_document(row["b"]))}
     spans = [span for one in documents.values() for span in find_candidates(row["statement"], {one.hash: one})[:2]]
@@ -106,21 +134,44 @@ def count_voices(row: dict[str, Any], support: SupportScorer) -> int:
     sure = [Judgement(verdict=Verdict.SUPPORTED, score=0.9) for _ in wordings[0].contexts]
     known = {name: assess_credibility(document) for name, document in documents.items()}
     groups = group_documents(documents.values())
-    weighed = [
-        weigh_evidence(row["statement"], found, one) for found, one in zip(wordings[0].contexts, sure, strict=True)
-    ]
-    [dependent] = find_dependent([weighed], groups, support)
+    [dependent] = await find_dependent(wordings, weigh_wordings(wordings, sure), groups, reasoner)
     return len(group_by_origin(spans, groups, known, dependent))
+
+
+class RecordedVoices(RuleReasoner):
+    """Says of every pair what a capable model has said of it."""
+
+    def __init__(self, is_one: bool, embedded: RuleReasoner) -> None:
+        self.__dict__.update(vars(embedded))
+        self._is_one = is_one
+
+    async def compare_voices(self, pairs: Sequence[VoicePair]) -> Sequence[bool]:
+        return [self._is_one for _ in pairs]
+
+
+def count_all_voices(rows: Sequence[dict[str, Any]], recording: Mapping[str, bool] | None = None) -> list[int]:
+    """With the embedded verifier or with a recorded judge. What two documents say of themselves counts in any case."""
+    embedded = RuleReasoner(MiniLM(), CrossEncoderScorer(CrossEncoder()), LazyCompanyRegister())
+
+    async def count() -> list[int]:
+        judges = [RecordedVoices(recording[row["id"]], embedded) if recording else embedded for row in rows]
+        return [await count_voices(row, judge) for row, judge in zip(rows, judges, strict=True)]
+
+    return asyncio.run(count())
 
 
 def _measure_independence(data: Path, quick: bool) -> EvalValues:
     rows = load_rows(INDEPENDENCE / "test.jsonl")[:: 2 if quick else 1]
-    support = CrossEncoderScorer(CrossEncoder())
-    found = [(row["independent"], count_voices(row, support) == 2) for row in rows]
-    return {
-        "one voice, taken for two": EvalValue(sum(said and not true for true, said in found), {"of": len(rows)}),
-        "two voices, taken for one": EvalValue(sum(true and not said for true, said in found), {"of": len(rows)}),
-    }
+    recording = json.loads((INDEPENDENCE / "test_judged.json").read_text(encoding="utf-8"))
+    values = {}
+    for prefix, recorded in (("", None), ("capable judge: ", recording)):
+        found = [
+            (row["independent"], said == 2) for row, said in zip(rows, count_all_voices(rows, recorded), strict=True)
+        ]
+        ones, twos = sum(said and not true for true, said in found), sum(true and not said for true, said in found)
+        values[f"{prefix}one voice, taken for two"] = EvalValue(ones, {"of": len(rows)})
+        values[f"{prefix}two voices, taken for one"] = EvalValue(twos, {"of": len(rows)})
+    return values
 
 
 MEASURES = {
@@ -132,8 +183,10 @@ MEASURES = {
         whole="44 pairs",
         quick="22 pairs",
         figures=(
-            Figure("one voice, taken for two", floor=4, quick=4, less_is_better=True, form=".0f"),
-            Figure("two voices, taken for one", floor=9, quick=6, less_is_better=True, form=".0f"),
+            Figure("one voice, taken for two", floor=2, quick=2, less_is_better=True, form=".0f"),
+            Figure("two voices, taken for one", floor=8, quick=6, less_is_better=True, form=".0f"),
+            Figure("capable judge: one voice, taken for two", floor=0, quick=0, less_is_better=True, form=".0f"),
+            Figure("capable judge: two voices, taken for one", floor=2, quick=2, less_is_better=True, form=".0f"),
         ),
         run=_measure_independence,
         notes="Written by editors who had not seen the checks, and never looked at; half of them are two voices.",
@@ -146,12 +199,14 @@ MEASURES = {
         whole="340 pairs",
         quick="85 pairs",
         figures=(
-            Figure("false, supported", floor=0.45, quick=0.5, less_is_better=True),
+            Figure("false, supported", floor=0.4, quick=0.5, less_is_better=True),
             Figure("true, refused", floor=0.33, quick=0.37, less_is_better=True),
+            Figure("capable judge: false, supported", floor=0.01, quick=0.01, less_is_better=True),
+            Figure("capable judge: true, refused", floor=0.02, quick=0.03, less_is_better=True),
             *(
-                Figure(f"{kind}: {what}", floor=1.0, less_is_better=True)
-                for kind in KINDS
-                for what in ("false, supported", "true, refused")
+                Figure(f"{kind}: {what}", floor=floor, less_is_better=True)
+                for kind, floors in KINDS.items()
+                for what, floor in zip(("false, supported", "true, refused"), floors, strict=True)
             ),
         ),
         run=_measure,

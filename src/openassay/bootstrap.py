@@ -328,7 +328,6 @@ async def open_server_resources(
             ranker=IndexRanker(_open_temporary_index, base.embedder),
             reasoners=reasoners,
             choose_sources=sources or base.sources,
-            support=support,
             checkpointer=stores.checkpointer,
             locks=base.locks,
             ledger=stores.ledger,

@@ -61,7 +61,6 @@ class ResearchContext:
     reasoner: Reasoner
     account: protocols.SpendAccount
     quote: CostEstimate | None
-    support: protocols.SupportScorer
     sources: Sequence[protocols.Source]
     documents: protocols.DocumentStore
     notes: StateCompactor

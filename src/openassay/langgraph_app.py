@@ -106,7 +106,6 @@ class ContextFactory:
             reasoner=reasoner,
             account=account,
             quote=None,
-            support=runner.support,
             sources=sources,
             documents=runner.documents,
             pages=runner.pages,

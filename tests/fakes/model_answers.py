@@ -225,6 +225,7 @@ def build_answers(questions: int, queries: int, rounds: int) -> AnswerTable:
         "Analysis": lambda prompt: analyse_quotes(prompt, rounds),
         "Claims": make_claims,
         "Verdicts": judge_pairs,
+        "Voices": compare_voices,
         "Draft": write_draft,
         "Review": write_review,
         "Summary": summarise,
@@ -324,6 +325,12 @@ def judge_pairs(prompt: ModelPrompt) -> dict[str, Any]:
         return dict.fromkeys(short, "yes")
     pairs = [{"pair": number, "verdict": "supported", "sure": 9} for number, _ in _find_lines(prompt)]
     return {"verdicts": pairs, "conflicts": []}
+
+
+def compare_voices(prompt: ModelPrompt) -> dict[str, Any]:
+    """Two documents are two voices."""
+    numbers = re.findall(r"^Pair (\d+): ", prompt.text, re.M)
+    return {"pairs": [{"pair": int(number), "origin": "its own report", "voices": "two"} for number in numbers]}
 
 
 def write_draft(prompt: ModelPrompt) -> dict[str, Any]:

@@ -103,7 +103,6 @@ class Lab:
             ranker=IndexRanker(lambda: nullcontext(MemoryIndex()), embedder),
             reasoners=self.reasoners,
             choose_sources=lambda options: (self.sources, {}),
-            support=WordScorer(),
             checkpointer=self.checkpointer,
             locks=FileLocks(folder / "locks"),
             now=lambda: datetime.now(UTC) + self.ahead,

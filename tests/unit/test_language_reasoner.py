@@ -33,6 +33,7 @@ from openassay.reasoning.base import (
     QueryRequest,
     ReadRequest,
     TypedQuery,
+    VoicePair,
     WriteRequest,
 )
 from openassay.reasoning.llm import STEPS, LLMReasoner
@@ -987,6 +988,46 @@ async def test_nothing_to_judge_costs_nothing() -> None:
     mind, models, _ = reasoner(GOOD["judge"])
     assert (await mind.judge([])).judgements == ()
     assert not models.prompts
+
+
+PAPER = VoicePair("Lake Marrow shrank.", "Sonar survey | Survey Office\nWe measured it.", "Herald\nThe office says.")
+RIVAL = VoicePair("Lake Marrow shrank.", "Sonar survey | Survey Office\nWe measured it.", "Aerial survey\nWe flew.")
+
+
+@pytest.mark.requirement("X-05")
+async def test_a_model_tells_which_documents_are_one_voice_and_the_floor_tells_the_rest() -> None:
+    mind, models, _ = reasoner({"pairs": [{"pair": 1, "origin": "the office's sonar", "voices": "one"}]})
+    assert await mind.compare_voices([PAPER, RIVAL]) == [True, False]
+    [prompt] = models.prompts
+    assert prompt.text.count("We measured it.") == 1, "a document is shown once, whatever pairs it is in"
+    assert "Pair 2: documents 1 and 3" in prompt.text
+
+
+async def test_a_model_that_names_no_pair_leaves_independence_to_the_floor() -> None:
+    mind, _, events = reasoner({"pairs": [{"pair": 7, "voices": "one"}]})
+    assert await mind.compare_voices([PAPER]) == [False]
+    assert "pairs are numbered 1 to 1" in str(events.of_kind("notice")[0]["text"])
+
+
+async def test_a_small_model_is_not_asked_who_is_independent() -> None:
+    mind, models, _ = reasoner({"pairs": [{"pair": 1, "voices": "one"}]}, room=LITTLE)
+    assert await mind.compare_voices([PAPER]) == [False]
+    assert not models.prompts
+
+
+async def test_the_verifier_does_not_read_what_a_model_with_room_has_judged() -> None:
+    counted: list[tuple[str, str]] = []
+
+    class Counting(SharedWords):
+        def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
+            counted.extend(pairs)
+            return super().scores(pairs)
+
+    floor = RuleReasoner(WordVectors(), Counting(), FakeCompanies({}))
+    models = Scripted({"verdicts": [{"pair": 1, "verdict": "supported", "sure": 9}]})
+    mind = LLMReasoner(models, floor, Events(), today=TODAY)
+    await mind.judge([("The lake is large.", ["It is."]), ("The lake is small.", ["No."])])
+    assert counted == [("The lake is small.", "No.")]
 
 
 @pytest.mark.parametrize(("room", "calls"), [(PLENTY, 1), (LITTLE, 4)])

@@ -8,7 +8,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import partial
 from typing import Literal, NamedTuple
 
 from openassay.bootstrap import ServerResources
@@ -77,9 +76,7 @@ async def judge_statement(
     wordings = [ClaimWording("C1", draft, statement, contexts)]
     judged = await reasoner.judge(list_pairs(wordings))
     credibility = {name: assess_credibility(document) for name, document in documents.items()}
-    [claim] = await asyncio.to_thread(
-        partial(decide_claims, publish=False), wordings, judged.judgements, documents, credibility, resources.support
-    )
+    [claim] = await decide_claims(wordings, judged.judgements, documents, credibility, reasoner, publish=False)
     values = await asyncio.to_thread(resources.support.scores, [(statement, found.render()) for found in contexts])
     scores = {span: value.supported for found, value in zip(contexts, values, strict=True) for span in found.spans}
     against = [span for span in spans if relate(statement, span.quote) == "disagree"]

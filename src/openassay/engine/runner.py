@@ -98,7 +98,6 @@ class Runner:
     ranker: IndexRanker
     reasoners: ReasonerProvider
     choose_sources: protocols.ChooseSources
-    support: protocols.SupportScorer
     checkpointer: SqlCheckpointSaver
     locks: protocols.RunLocks
     now: Callable[[], datetime]
@@ -415,7 +414,6 @@ class GraphRun:
             reasoner=reasoner,
             account=account,
             quote=await runner.estimate(options, self.sources),
-            support=runner.support,
             sources=self.sources,
             documents=RunDocumentStore(runner.documents, self.sources),
             notes=StateCompactor(runner.notes, run.thread),

@@ -21,7 +21,6 @@ from openassay.models.evidence import (
 )
 from openassay.nodes.analyse import load_evidence
 from openassay.nodes.read import load_passages
-from openassay.protocols import SupportScorer
 from openassay.reasoning.base import (
     Conflict,
     DisputeContext,
@@ -29,7 +28,9 @@ from openassay.reasoning.base import (
     DraftClaim,
     Evidence,
     JudgementBatch,
+    Reasoner,
     SourceRating,
+    VoicePair,
 )
 from openassay.state import State, load_plan, load_selected, load_sources
 from openassay.text.words import stems, words
@@ -45,7 +46,6 @@ from openassay.verification.wording import content_share
 MAX_SPANS = 6  # candidates per claim; a seventh witness would change nothing
 LEAST_KEPT = 0.75  # of the words of a narrower wording that are the claim's
 MOST_VOICES = 4  # documents behind a claim that are compared with each other
-ONE_VOICE = 0.8  # how likely two documents are one voice to be taken for one; of 40 pairs 12 are wrong, 19 without it
 
 
 class ClaimWording(NamedTuple):
@@ -79,7 +79,7 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
     known = {name: assess_credibility(document) for name, document in documents.items()}
     credibility = lower_credibility(known, extraction.credibility)
     decided = select_wordings(
-        await asyncio.to_thread(decide_claims, wordings, judged.judgements, documents, credibility, context.support)
+        await decide_claims(wordings, judged.judgements, documents, credibility, context.reasoner)
     )
     claims = _merge_claims(decided)
     # Claims that cannot both hold, whichever of their wordings were judged, in the words that were kept.
@@ -221,39 +221,54 @@ def lower_credibility(known: Mapping[str, Credibility], opinions: Mapping[str, S
     }
 
 
-def decide_claims(
+async def decide_claims(
     wordings: Sequence[ClaimWording],
     judgements: Sequence[Judgement],
     documents: Mapping[str, Document],
     credibility: Mapping[str, Credibility],
-    support: SupportScorer,
+    reasoner: Reasoner,
     *,
     publish: bool = True,
 ) -> list[Claim]:
-    """Decide on every wording. A claim also gets the sentences with figures and names that its quotes lack, what it
-    rests on of its documents' own record, and a remark where it rests on passages it was not drawn from. To
-    `publish` it, a reader has to find its numbers there."""
-    groups = group_documents(documents.values())
+    """Decide on every wording. To `publish` a claim, a reader has to find its numbers in what it rests on."""
+    groups = await asyncio.to_thread(group_documents, documents.values())
+    weighed = await asyncio.to_thread(weigh_wordings, wordings, judgements)
+    dependent = await find_dependent(wordings, weighed, groups, reasoner)
+
+    def decide() -> list[Claim]:
+        return [
+            decide_claim(wording, decide_verdict(start_claim(wording), own, groups, credibility, pairs), publish)
+            for wording, own, pairs in zip(wordings, weighed, dependent, strict=True)
+        ]
+
+    return await asyncio.to_thread(decide)
+
+
+def weigh_wordings(wordings: Sequence[ClaimWording], judgements: Sequence[Judgement]) -> list[list[DocumentEvidence]]:
     each = iter(judgements)
-    weighed = [[weigh_evidence(wording.text, found, next(each)) for found in wording.contexts] for wording in wordings]
-    dependent = find_dependent(weighed, groups, support)
-    claims = []
-    for wording, own, pairs in zip(wordings, weighed, dependent, strict=True):
-        draft, text = wording.draft, wording.text
-        claim = Claim(id=wording.id, text=text, questions=draft.questions, relevance=draft.relevance)
-        claim = decide_verdict(claim, own, groups, credibility, pairs)
-        if claim.verdict is Verdict.SUPPORTED:
-            named = {(span.document, span.start) for span in claim.spans}
-            bearing = [one for one in wording.contexts if any((s.document, s.start) in named for s in one.spans)]
-            claim = add_context(claim, bearing)
-            missing = [*find_gaps(claim, bearing)] if publish else []
-            if missing:
-                claim = claim.model_copy(update={"verdict": Verdict.PARTLY, "mark": None, "reasons": tuple(missing)})
-            if draft.findings and not missing and not set(claim.spans) & set(wording.named):
-                reasons = (*claim.reasons, "found in another passage than the one it named")
-                claim = claim.model_copy(update={"reasons": reasons})
-        claims.append(claim)
-    return claims
+    return [[weigh_evidence(wording.text, found, next(each)) for found in wording.contexts] for wording in wordings]
+
+
+def start_claim(wording: ClaimWording) -> Claim:
+    draft = wording.draft
+    return Claim(id=wording.id, text=wording.text, questions=draft.questions, relevance=draft.relevance)
+
+
+def decide_claim(wording: ClaimWording, claim: Claim, publish: bool) -> Claim:
+    """Return the claim with the sentences that have figures and names which its quotes lack, with what it rests on of
+    its documents' own record, and with a remark where it rests on passages it was not drawn from."""
+    if claim.verdict is not Verdict.SUPPORTED:
+        return claim
+    named = {(span.document, span.start) for span in claim.spans}
+    bearing = [one for one in wording.contexts if any((s.document, s.start) in named for s in one.spans)]
+    claim = add_context(claim, bearing)
+    missing = [*find_gaps(claim, bearing)] if publish else []
+    if missing:
+        return claim.model_copy(update={"verdict": Verdict.PARTLY, "mark": None, "reasons": tuple(missing)})
+    if wording.draft.findings and not set(claim.spans) & set(wording.named):
+        reasons = (*claim.reasons, "found in another passage than the one it named")
+        return claim.model_copy(update={"reasons": reasons})
+    return claim
 
 
 def weigh_evidence(text: str, found: EvidenceContext, judgement: Judgement) -> DocumentEvidence:
@@ -261,20 +276,30 @@ def weigh_evidence(text: str, found: EvidenceContext, judgement: Judgement) -> D
     return DocumentEvidence(found, objections, judgement, content_share(text, [found.render()]))
 
 
-def find_dependent(
-    weighed: Sequence[Sequence[DocumentEvidence]], groups: Mapping[str, str], support: SupportScorer
+async def find_dependent(
+    wordings: Sequence[ClaimWording],
+    weighed: Sequence[Sequence[DocumentEvidence]],
+    groups: Mapping[str, str],
+    reasoner: Reasoner,
 ) -> list[set[frozenset[str]]]:
     """Find, for each claim, the pairs of documents that bear it out and are one voice, though nothing they say of
     themselves tells so."""
     pairs = []
-    for items in weighed:
+    for wording, items in zip(wordings, weighed, strict=True):
         bearing = [item.context for item in items if item.verdict is Verdict.SUPPORTED]
         some = list({groups[found.document]: found for found in bearing}.values())[:MOST_VOICES]
-        pairs.append({frozenset((one.document, other.document)): (one, other) for one, other in combinations(some, 2)})
-    # Two documents are read once, however many claims they bear out together: a reading takes as long as a judgement.
+        pairs.append(
+            {
+                frozenset((one.document, other.document)): VoicePair(
+                    wording.text, one.render_voice(), other.render_voice()
+                )
+                for one, other in combinations(some, 2)
+            }
+        )
+    # Two documents are compared once, however many claims they bear out together.
     asked = {pair: both for own in reversed(pairs) for pair, both in own.items()}
-    chances = support.dependence([(one.render_voice(), other.render_voice()) for one, other in asked.values()])
-    one_voice = {pair for pair, chance in zip(asked, chances, strict=True) if chance >= ONE_VOICE}
+    said = await reasoner.compare_voices(list(asked.values())) if asked else []
+    one_voice = {pair for pair, is_one in zip(asked, said, strict=True) if is_one}
     return [one_voice & own.keys() for own in pairs]
 
 

@@ -114,9 +114,7 @@ async def _rejudge_claims(
     known = {name: assess_credibility(document) for name, document in documents.items()}
     ratings = {name: SourceRating.model_validate(rating) for name, rating in left["credibility"].items()}
     credibility = verify.lower_credibility(known, ratings)
-    decided = await asyncio.to_thread(
-        verify.decide_claims, wordings, judged.judgements, documents, credibility, context.support
-    )
+    decided = await verify.decide_claims(wordings, judged.judgements, documents, credibility, context.reasoner)
     return {claim.id: claim for claim in verify.select_wordings(decided)}
 
 

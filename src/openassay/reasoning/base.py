@@ -7,7 +7,7 @@ validated. It raises ReasoningError when it has no usable answer.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
@@ -224,6 +224,14 @@ class CritiqueRequest(Record):
     revisions: int = Field(default=0, ge=0)  # still allowed after this review
 
 
+class VoicePair(NamedTuple):
+    """Two documents that bear out one statement: what each says of itself, and how it begins and ends."""
+
+    statement: str
+    first: str
+    second: str
+
+
 class Reasoner(Protocol):
     @property
     def name(self) -> str: ...
@@ -247,6 +255,10 @@ class Reasoner(Protocol):
     async def extract_claims(self, plan: Plan, evidence: Sequence[Evidence]) -> ClaimExtraction: ...
 
     async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch: ...
+
+    async def compare_voices(self, pairs: Sequence[VoicePair]) -> Sequence[bool]:
+        """Tell of each pair whether the two are one voice in this matter."""
+        ...
 
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None

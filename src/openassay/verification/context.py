@@ -120,13 +120,15 @@ class EvidenceContext(NamedTuple):
         return check_statement(statement, [self.text, self.head], known, self.published).problems
 
 
+PUNCTUATION = ".,;:!?()[]'\"“”‘’"
 SHORT_GAP = 4  # words; of what was left out, a longer stretch is a clause of its own
 
 
 def keep_copied_clauses(statement: str, sentence: str) -> str:
     """A sentence without the stretches that a statement which copies it leaves out."""
-    said, there = [word.lower() for word in statement.split()], sentence.split()
-    matcher = SequenceMatcher(None, said, [word.lower() for word in there], autojunk=False)
+    said, there = statement.split(), sentence.split()
+    ours, theirs = ([word.lower().strip(PUNCTUATION) for word in some] for some in (said, there))
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
     kept, last = list[str](), 0
     for _, start, size in matcher.get_matching_blocks():
         if size or start == len(there):

@@ -13,7 +13,7 @@ from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understa
 from openassay.models.report import Critique
 from openassay.protocols import Emit, LanguageModel
 from openassay.reasoning import base
-from openassay.reasoning.llm import plan, read, verify, write
+from openassay.reasoning.llm import plan, read, verify, voices, write
 from openassay.reasoning.llm.step import StepRunner, TokenStream
 from openassay.reasoning.llm.verify import StatementQuotes
 from openassay.reasoning.rules.critique import run_checks
@@ -27,10 +27,12 @@ STEPS = (
     read.ANALYSE_STEP,
     verify.CLAIMS_STEP,
     verify.JUDGE_STEP,
+    voices.VOICES_STEP,
     write.WRITE_STEP,
     write.REVIEW_STEP,
     plan.CONDENSE_STEP,
 )
+CAPABLE_STEPS = (voices.VOICES_STEP,)  # which a small model is never asked for
 
 
 class LLMReasoner:
@@ -135,15 +137,28 @@ class LLMReasoner:
         if len(judged) < len(pairs) and len(parts) == len(jobs):
             text = f"The model judged {len(judged)} of {len(pairs)} statements with their quotes"
             await self._steps.send_notice(verify.JUDGE_STEP, f"{text}, the embedded reasoner the others")
-        counted = await self._rules.judge(statements)
-        judgements = tuple(
-            verify.discount_judgement(judged[number], baseline)
-            if small and number in judged
-            else judged.get(number, baseline)
-            for number, baseline in enumerate(counted.judgements)
-        )
+        # The verifier reads a pair for a third of a second, so what a model with room has judged is left to it.
+        counting = [number for number in range(len(statements)) if small or number not in judged]
+        counted = await self._rules.judge([statements[number] for number in counting])
+        judgements = dict(judged)
+        for number, baseline in zip(counting, counted.judgements, strict=True):
+            judgements[number] = verify.discount_judgement(judged[number], baseline) if number in judged else baseline
         conflicts = [conflict for part in parts for conflict in part.conflicts]
-        return base.JudgementBatch(judgements=judgements, conflicts=(*conflicts, *counted.conflicts))
+        in_order = tuple(judgements[number] for number in range(len(statements)))
+        return base.JudgementBatch(judgements=in_order, conflicts=(*conflicts, *counted.conflicts))
+
+    async def compare_voices(self, pairs: Sequence[base.VoicePair]) -> Sequence[bool]:
+        """A small model is not asked; what the model leaves out the rules tell."""
+        if self._steps.is_small(voices.VOICES_STEP):
+            return await self._rules.compare_voices(pairs)
+        starts = range(0, len(pairs), voices.MAX_PAIRS)
+        batches = [pairs[start : start + voices.MAX_PAIRS] for start in starts]
+        jobs = [voices.build_voices_job(batch, str(number)) for number, batch in enumerate(batches, 1)]
+        parts = await asyncio.gather(*(self._steps.run(job) for job in jobs))
+        said = {pair: is_one for part in parts if part for pair, is_one in part.items()}
+        left = [pair for pair in pairs if pair not in said]
+        said |= dict(zip(left, await self._rules.compare_voices(left), strict=True))
+        return [said[pair] for pair in pairs]
 
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[base.Conflict] = (), known: base.DisputeContext | None = None

@@ -25,6 +25,7 @@ from openassay.reasoning.rules.write import write
 # Probabilities, chosen on 120 statements that the verifier had not learned from: .18 of the false ones and .25 of the
 # true ones are on the wrong side of the first (docs/decisions/0040).
 SUPPORTED, PARTLY, REFUTED = 0.57, 0.4, 0.5
+ONE_VOICE = 0.8  # how likely two documents are one voice to be taken for one; of 40 pairs 12 are wrong, 19 without it
 
 
 class RuleReasoner:
@@ -89,6 +90,10 @@ class RuleReasoner:
             reason = f"support {score:.2f} by the verifier"
             judgements.append(Judgement(verdict=verdict, score=round(score, 4), reason=reason, embedded=True))
         return base.JudgementBatch(judgements=tuple(judgements))
+
+    async def compare_voices(self, pairs: Sequence[base.VoicePair]) -> Sequence[bool]:
+        chances = await asyncio.to_thread(self._support.dependence, [(pair.first, pair.second) for pair in pairs])
+        return [chance >= ONE_VOICE for chance in chances]
 
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[base.Conflict] = (), known: base.DisputeContext | None = None
