@@ -63,8 +63,8 @@ class StubReasoner(RuleReasoner):
     """
 
     METHODS = frozenset(
-        "understand propose_questions plan propose_queries read analyse extract_claims judge compare_voices "
-        "find_disagreements write write_verbatim critique score_draft condense".split()
+        "understand propose_questions plan propose_queries read analyse extract_claims judge judge_syntheses "
+        "compare_voices find_disagreements mend write write_verbatim critique score_draft condense".split()
     )
 
     def __init__(

@@ -7,6 +7,7 @@ All of it: benchmarks/bench_writer.py.
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -193,15 +194,16 @@ async def test_no_false_sentence_comes_through_the_engine(lab: Make, material: l
 
 
 class Liar:
-    """The form `Draft` of a model that makes every third sentence false."""
+    """A form of a model that makes every third sentence false: a whole draft, or a section, or an abstract."""
 
-    def __init__(self, elsewhere: Sequence[str]) -> None:
+    def __init__(self, elsewhere: Sequence[str], write: Callable[[ModelPrompt], dict[str, Any]]) -> None:
         self.false: dict[str, str] = {}
+        self._write = write
         self._elsewhere = elsewhere
         self._dice = Random(11)
 
     def __call__(self, prompt: ModelPrompt) -> dict[str, Any]:
-        drafted = sensible.write_draft(prompt)
+        drafted = self._write(prompt)
         texts = [item["text"] for item in drafted["sentences"]]
         for at, item in enumerate(drafted["sentences"]):
             around = Around([text for text in texts if text != item["text"]], self._elsewhere)
@@ -246,10 +248,12 @@ def shelf(material: list[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 @pytest.mark.requirement("X-01", "X-03")
 async def test_nor_from_a_model_behind_http(shelf: Path, material: list[Source], tmp_path: Path) -> None:
-    liar = Liar([sentence for source in material[:5] for sentence in source.sentences])
-    async with run_with({"Draft": liar, "Picks": picks_all}, tmp_path, words=1500) as report:
-        assert len(liar.false) >= 5
-        assert [text for text in liar.false if text in published(report)] == []
+    elsewhere = [sentence for source in material[:5] for sentence in source.sentences]
+    liars = {"Section": Liar(elsewhere, sensible.write_section), "Opening": Liar(elsewhere, sensible.write_opening)}
+    async with run_with({**liars, "Picks": picks_all}, tmp_path, words=1500) as report:
+        false = [text for liar in liars.values() for text in liar.false]
+        assert len(false) >= 5
+        assert [text for text in false if text in published(report)] == []
         assert report.claims
 
 
@@ -271,9 +275,10 @@ async def test_a_model_that_ignores_the_form_publishes_nothing_of_its_own(tmp_pa
     (tmp_path / "docs").mkdir()
     for number, document in enumerate(LAKE):
         (tmp_path / "docs" / f"{number}.txt").write_text(document.text, encoding="utf-8")
-    told = iter(FORMLESS * 4)
+    told = cycle(FORMLESS)
     for _ in range(3):
-        async with run_with({"Draft": lambda prompt: next(told)}, tmp_path) as report:
+        forms = dict.fromkeys(("Outline", "Draft", "Section", "Opening", "Mended"), lambda prompt: next(told))
+        async with run_with(forms, tmp_path) as report:
             assert published(report)
             assert "45" not in json.dumps([report.title, *published(report), *(a.text for a in report.answers)])
 

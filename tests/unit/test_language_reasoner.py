@@ -43,7 +43,7 @@ from openassay.reasoning.rules import RuleReasoner
 from tests.fakes.reasoner import FakeCompanies
 
 TODAY = date(2026, 3, 1)
-PLENTY, LITTLE = 50_000, 3_000
+PLENTY, LITTLE = 15_000, 3_000  # a model with more than this composes: test_compose
 
 
 class WordVectors:

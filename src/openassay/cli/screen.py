@@ -206,7 +206,8 @@ def _show_section(console: Console, section: Section) -> None:
                 sentences.append(Text(sentence.text, style="italic"))
             else:
                 cited = _render_citations(sentence.mark, sentence.citations)
-                sentences.append(Text.assemble(sentence.text, " ", cited, (f" {','.join(sentence.claims)}", "dim")))
+                follows = " ∴ " if sentence.kind == "synthesis" else " "
+                sentences.append(Text.assemble(sentence.text, follows, cited, (f" {','.join(sentence.claims)}", "dim")))
         console.print(Padding(Text(" ").join(sentences), (1 if number else 0, 0, 0, 2)))
 
 

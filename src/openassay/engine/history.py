@@ -87,7 +87,7 @@ def _summarize_node(node: str, values: Mapping[str, Any]) -> str:
             return f"{draft}, score {critique['score']:.1f}, {critique['recommendation']}"
         case "publish" | "fallback":
             report = values["report"]
-            facts = sum(one["kind"] == "fact" for section in report["sections"] for one in section["sentences"])
+            facts = sum(one["kind"] != "frame" for section in report["sections"] for one in section["sentences"])
             sources = pluralize(len(report["sources"]), "source")
             return f"report {report['status']}: {pluralize(facts, 'statement')}, {sources}"
     if values.get("withdrawn"):

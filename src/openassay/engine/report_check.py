@@ -7,12 +7,15 @@ supports a statement, which a reader does, but whether everything stands where t
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date
 from typing import NamedTuple
 
 from openassay.errors import EvidenceError
 from openassay.models.evidence import Mark, Verdict
 from openassay.models.report import KeyFigure, ReportClaim, ReportData, ReportSpan, ReportStatus, Sentence, ShortAnswer
+from openassay.verification.figures import find_numbers_by_day
 from openassay.verification.statement_check import extract_numbers
+from openassay.verification.synthesis import compute_figure, is_rounded, list_roundings
 from openassay.verification.wording import LEAST_CONTENT_SHARE, content_share
 
 MAX_TIES = 1_000_000  # of statements to spans: real reports have some hundreds
@@ -56,12 +59,11 @@ class _ReportChecker:
         self._report = report
         self._claims = {claim.id: claim for claim in report.claims}
         self._numbers = {
-            id: extract_numbers("\n".join(span.quote for span in claim.spans), worded=True)
-            for id, claim in self._claims.items()
+            id: extract_numbers("\n".join(_list_texts(claim)), worded=True) for id, claim in self._claims.items()
         }
         self._cards = {card.id: card for card in report.sources}
         sentences = [sentence for section in report.sections for sentence in section.sentences]
-        self.facts = [sentence for sentence in sentences if sentence.kind == "fact"]
+        self.facts = [sentence for sentence in sentences if sentence.kind != "frame"]
         self.frames = [sentence for sentence in sentences if sentence.kind == "frame"]
         self.stated: list[Sentence | ShortAnswer | KeyFigure] = [*self.facts, *report.answers, *report.figures]
 
@@ -106,13 +108,27 @@ class _ReportChecker:
                 if claim.verdict is not Verdict.SUPPORTED:
                     yield f"{claim.id} is {claim.verdict}, and {_shorten_text(sentence.text)} rests on it"
             quotes = [span.quote for claim in known for span in claim.spans]
-            if content_share(sentence.text, quotes) < LEAST_CONTENT_SHARE:
+            least = LEAST_CONTENT_SHARE / 2 if sentence.kind == "synthesis" else LEAST_CONTENT_SHARE
+            if sentence.kind == "synthesis" and len(known) < 2:
+                yield f"{_shorten_text(sentence.text)} is to follow from several claims, and has one"
+            if content_share(sentence.text, quotes) < least:
                 yield f"its passages have hardly a word of {_shorten_text(sentence.text)}"
 
     def check_figures(self) -> Iterator[str]:
-        """Every number written in digits stands in a passage, in digits or as a word."""
+        """Every number written in digits stands in a passage, in digits or as a word, is a day that its source tells by
+        its own date, or comes about as the sentence says."""
         for stated in self.stated:
-            there = (self._numbers[claim.id] for claim in self._claims_of(stated))
+            derived = stated.derived if isinstance(stated, Sentence) else ()
+            there = [self._numbers[claim.id] for claim in self._claims_of(stated)]
+            there += [_find_dates(_statement_text(stated), claim) for claim in self._claims_of(stated)]
+            for figure in derived:
+                value = compute_figure(figure)
+                if value is None or not is_rounded(figure.value, value):
+                    yield f"{figure.value:g} is not the {figure.operation} it is called"
+                operands = {abs(float(one)) for one in figure.operands if isinstance(one, int | float)}
+                if figure.operation != "count" and operands.difference(*there):
+                    yield f"{figure.value:g} is computed from figures that are in no passage"
+            there += [frozenset(list_roundings(abs(figure.value))) for figure in derived]
             if strange := extract_numbers(_statement_text(stated), worded=False).difference(*there):
                 numbers = ", ".join(f"{number:.15g}" for number in sorted(strange))
                 yield f"{numbers} is in no passage of {_shorten_text(_statement_text(stated))}"
@@ -165,6 +181,20 @@ class _ReportChecker:
         if not supported <= covered.checked <= covered.total or covered.total < len(report.claims):
             counts = f"{covered.checked} of {covered.total} statements checked"
             yield f"{counts} does not fit {len(report.claims)} claims, {supported} of them supported"
+
+
+def _list_texts(claim: ReportClaim) -> list[str]:
+    return [*(span.quote for span in claim.spans), *(item.value for item in claim.context)]
+
+
+def _find_dates(text: str, claim: ReportClaim) -> frozenset[float]:
+    """Years and days of a statement that a claim's source tells by the day it was published."""
+    quotes = "\n".join(span.quote for span in claim.spans)
+    found = set[float]()
+    for item in claim.context:
+        if item.field == "published":
+            found |= find_numbers_by_day(text, quotes, date.fromisoformat(item.value[:10]))
+    return frozenset(found)
 
 
 class _KnownText:

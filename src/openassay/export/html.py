@@ -137,7 +137,7 @@ class HtmlRenderer(layout.ReportLayout):
     def _render_section(self, section: Section) -> str:
         text = f"<h2>{escape(section.title)}</h2>" if section.title else ""
         for paragraph in layout.split_paragraphs(section.sentences):
-            if any(sentence.kind == "fact" for sentence in paragraph):
+            if any(sentence.kind != "frame" for sentence in paragraph):
                 text += f'<div class="text">{" ".join(map(self._render_sentence, paragraph))}</div>'
                 continue
             for sentence in paragraph:
@@ -184,7 +184,8 @@ class HtmlRenderer(layout.ReportLayout):
                 self.citing.setdefault(source, []).append(self.statements)
         # No link in what is clicked itself: the passages have them.
         sources = " ".join(f"[{escape(source)}]" for source in sentence.citations)
-        cited = f'<span class="cited">{_render_mark(sentence.mark)} <small>{sources}</small></span>'
+        follows = f'<b title="{layout.FOLLOWS}">∴</b> ' if sentence.kind == "synthesis" else ""
+        cited = f'<span class="cited">{follows}{_render_mark(sentence.mark)} <small>{sources}</small></span>'
         return f"<details{anchor}><summary>{escape(sentence.text)} {cited}</summary>{passages}</details>"
 
     def _render_citations(self, sources: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ LEGEND = {
     Mark.SINGLE: "one source only",
 }
 FIGURE_COLUMNS = ("What", "Value", "When", "Source")
+FOLLOWS = "Follows from several statements of the sources taken together"
 MAX_TITLES = 4  # behind one side of a dispute
 MAX_ACCENTS = 5  # above and below one letter; no script has more
 # What no page can show, XML may not hold, or turns the text around it: controls, halves of characters, directions.

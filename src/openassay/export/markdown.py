@@ -152,7 +152,8 @@ class MarkdownRenderer(layout.ReportLayout):
     def _render_sentence(self, sentence: Sentence) -> str:
         if sentence.kind == "frame":
             return self.escape(sentence.text)
-        return f"{self.escape(sentence.text)} {sentence.mark} {self.cite(sentence.citations)}"
+        follows = "∴ " if sentence.kind == "synthesis" else ""
+        return f"{self.escape(sentence.text)} {follows}{sentence.mark} {self.cite(sentence.citations)}"
 
     def _render_figures(self) -> str:
         rows = [layout.FIGURE_COLUMNS]

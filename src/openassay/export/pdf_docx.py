@@ -309,7 +309,8 @@ class DocumentBuilder(ReportLayout):
         text = Inline(to_printable(sentence.text))
         if sentence.kind == "frame":
             return (text,)
-        return (text, *self._build_support(sentence.mark, sentence.citations, sentence.claims))
+        follows = (Inline(" ∴", "faint"),) if sentence.kind == "synthesis" else ()
+        return (text, *follows, *self._build_support(sentence.mark, sentence.citations, sentence.claims))
 
     def _build_support(self, mark: Mark | None, citations: Sequence[str], claims: Sequence[str]) -> Line:
         """Build the mark, the footnote with the passages, and the links to the sources."""

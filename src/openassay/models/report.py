@@ -87,14 +87,28 @@ SectionRole = Literal["abstract", "body", "disagreements", "not_found", "conclus
 Level = Literal["high", "medium", "low"]
 
 
+Operation = Literal["sum", "difference", "ratio", "share", "percent_change", "count", "days"]
+
+
+class DerivedFigure(Record):
+    """A figure that stands in no passage, and how it comes about. Shares and changes are in per cent; days lie between
+    two dates, as 2024-04-09; what is counted is named by claims or in their words."""
+
+    value: float
+    operation: Operation
+    operands: tuple[float | str, ...] = Field(max_length=40)
+
+
 class Sentence(Record):
-    """`fact` states something about the world and is bound to claims; `frame` speaks of the research."""
+    """`fact` states something about the world and is bound to claims, `synthesis` follows from two or more of them,
+    and `frame` speaks of the research."""
 
     text: str
-    kind: Literal["fact", "frame"]
+    kind: Literal["fact", "synthesis", "frame"]
     claims: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
     mark: Mark | None = None
+    derived: tuple[DerivedFigure, ...] = ()
     opens: bool = False  # begins a paragraph
 
 

@@ -123,7 +123,7 @@ def to_message(report: ReportData) -> str:
     body = [
         section
         for section in report.sections
-        if section.role in ("body", "disagreements") and any(sentence.kind == "fact" for sentence in section.sentences)
+        if section.role in ("body", "disagreements") and any(sentence.claims for sentence in section.sentences)
     ]
     texts = [sentence.text for section in summary or body or report.sections[:1] for sentence in section.sentences]
     while len(texts) > 1 and len(" ".join(texts)) > MAX_ANSWER_LENGTH:

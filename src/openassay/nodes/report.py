@@ -203,7 +203,8 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
         marks = [claim.mark for claim in bound if claim.mark] or [Mark.SINGLE]
         return Sentence(
             text=drafted.text,
-            kind="fact" if bound else "frame",
+            kind=drafted.kind if bound else "frame",
+            derived=drafted.derived if bound else (),
             opens=drafted.opens,
             claims=drafted.claims,
             citations=tuple(cited)[:MAX_CITATIONS],

@@ -10,9 +10,10 @@ from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.models.event import Status
-from openassay.models.evidence import Claim, Verdict
+from openassay.models.evidence import Claim, Document, Verdict
 from openassay.models.plan import Depth, Plan
 from openassay.nodes.analyse import SURE
+from openassay.nodes.mend import UNTITLED, SentencesBySection, settle_draft, settle_titles
 from openassay.nodes.report import build_sections, list_open_questions, select_answers
 from openassay.nodes.verify import judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftSentence, WriteRequest
@@ -31,9 +32,6 @@ from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
-UNTITLED = "Findings"  # heads a section whose own title states more than was asked
-
-SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
 
 
 class SentenceCheck(NamedTuple):
@@ -48,22 +46,34 @@ class SentenceCheck(NamedTuple):
 async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, previous = runtime.context, load_draft(state)
     claims = {claim.id: claim for claim in load_claims(state)}
-    draft = await context.reasoner.write(build_write_request(state, claims, context))
+    request = build_write_request(state, claims, context)
+    documents = await context.load_documents(request.titles)
+    request = request.model_copy(update={"heads": {name: describe(one) for name, one in documents.items()}})
+    draft = await context.reasoner.write(request)
     # A long draft has hundreds of sentences and titles, each compared with all that is known: work for a thread.
     terms = await asyncio.to_thread(collect_terms, state)
-    draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state))
-    titles = source_titles(state)
-    checked = await recheck_draft(draft, claims, titles, terms, context)
+    titles = request.titles
+    if draft.composed:
+        checked, heads = await asyncio.gather(
+            settle_draft(draft, request, terms, context), settle_titles(draft, request, terms, context)
+        )
+        draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state), heads)
+    else:
+        draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state))
+        checked = await recheck_draft(draft, claims, titles, terms, context)
     opening = build_opening(state, context.options.depth, terms)
     sections = []
+    # A composed report is not disowned at its top: how little is behind it stands where it says what was not found.
+    waits = draft.composed and any(section.role == "not_found" for section in draft.sections)
     for section, sentences in zip(draft.sections, checked, strict=True):
         # Two sentences that failed may both have become the claim they were bound to.
         once = {sentence.text: sentence for kept in sentences for sentence in kept}
         # A disagreement needs a statement on each side; a section that lost all its sentences is gone.
         has_facts = any(sentence.claims for sentence in once.values())
         if once and (has_facts or section.role in ("not_found", "conclusion", "notice")):
-            sections.append(section.model_copy(update={"sentences": (*opening, *once.values())}))
-            opening = ()
+            first = opening if not waits or section.role == "not_found" else ()
+            sections.append(section.model_copy(update={"sentences": (*first, *once.values())}))
+            opening = () if first else opening
     answers = []
     for answer in select_answers(draft.answers, claims):
         # Whom it is about is dropped, unless in words of the question or of what was read for it.
@@ -165,6 +175,12 @@ async def recheck_draft(
     return [[final_sentences(check, believed) for check in section] for section in checks]
 
 
+def describe(document: Document) -> str:
+    """What a document says of itself."""
+    date = document.published.isoformat() if document.published else ""
+    return " | ".join(filter(None, (document.title, document.publisher or document.host, date)))
+
+
 def source_titles(state: State) -> dict[str, str]:
     return {source["document"]: source["title"] for source in load_sources(state)}
 
@@ -214,9 +230,14 @@ def collect_terms(state: State) -> KnownTerms:
     return KnownTerms(texts, [matter.resolution for matter in load_disagreements(state)])
 
 
-def replace_titles(draft: Draft, terms: KnownTerms, plan: Plan) -> Draft:
-    """Replace titles by the plan's where they state more than the question and the plan: they are bound to no claim."""
+def replace_titles(draft: Draft, terms: KnownTerms, plan: Plan, heads: Sequence[str] = ()) -> Draft:
+    """Replace titles by the plan's where they state more than the question and the plan: they are bound to no claim.
+    Those of sections may be given."""
     title = draft.title if terms.covers_title(draft.title) else plan.goal.rstrip("?!. ")
+    if heads:
+        given = zip(draft.sections, heads, strict=True)
+        sections = tuple(section.model_copy(update={"title": head}) for section, head in given)
+        return draft.model_copy(update={"title": title, "sections": sections})
     spare = [name for name in plan.sections if name not in {section.title for section in draft.sections}]
     sections = tuple(
         section

@@ -23,7 +23,7 @@ from openassay.models.plan import (
     ThreadMessage,
     Understanding,
 )
-from openassay.models.report import Critique, Issue, SectionRole, SourceCard
+from openassay.models.report import Critique, DerivedFigure, Issue, SectionRole, SourceCard
 from openassay.models.user import Preferences
 from openassay.text.words import stems
 
@@ -173,6 +173,7 @@ class WriteRequest(Record):
     issues: tuple[Issue, ...] = ()  # the same in full: what is wrong, where, how badly
     previous: "Draft | None" = None  # the version that was reviewed
     titles: dict[str, str] = {}  # of the claims' documents, by hash
+    heads: dict[str, str] = {}  # title, publisher and date of these
 
     @property
     def target(self) -> int:
@@ -182,6 +183,8 @@ class WriteRequest(Record):
 class DraftSentence(Record):
     text: str
     claims: tuple[str, ...] = ()  # empty: the sentence speaks of the research, not of the world
+    kind: Literal["fact", "synthesis"] = "fact"  # of a sentence with claims: says them, or follows from them
+    derived: tuple[DerivedFigure, ...] = ()  # figures of a synthesis that stand in no passage
     opens: bool = False  # begins a paragraph
 
 
@@ -205,6 +208,22 @@ class Draft(Record):
     sections: tuple[DraftSection, ...]
     version: int = 1
     notes: tuple[str, ...] = ()
+    composed: bool = False  # by a capable model, freely: what fails a check goes back to it
+
+
+class FailedSentence(Record):
+    section: str
+    sentence: DraftSentence
+    reason: str
+
+
+class MendRequest(Record):
+    """Sentences of a composed draft that did not pass, all of them at once."""
+
+    claims: tuple[Claim, ...]
+    failures: tuple[FailedSentence, ...]
+    banned: tuple[str, ...] = ()
+    heads: dict[str, str] = {}
 
 
 class CritiqueRequest(Record):
@@ -232,6 +251,13 @@ class VoicePair(NamedTuple):
     second: str
 
 
+class SynthesisPair(NamedTuple):
+    """A sentence, and the claims that it is to follow from, each with its source and quotes."""
+
+    text: str
+    claims: tuple[str, ...]
+
+
 class Reasoner(Protocol):
     @property
     def name(self) -> str: ...
@@ -256,6 +282,10 @@ class Reasoner(Protocol):
 
     async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> JudgementBatch: ...
 
+    async def judge_syntheses(self, pairs: Sequence[SynthesisPair]) -> Sequence[Judgement]:
+        """Judge whether sentences follow from their claims."""
+        ...
+
     async def compare_voices(self, pairs: Sequence[VoicePair]) -> Sequence[bool]:
         """Tell of each pair whether the two are one voice in this matter."""
         ...
@@ -265,6 +295,10 @@ class Reasoner(Protocol):
     ) -> Sequence[Disagreement]: ...
 
     async def write(self, request: WriteRequest) -> Draft: ...
+
+    async def mend(self, request: MendRequest) -> Mapping[FailedSentence, DraftSentence]:
+        """Return what can stand of sentences that failed; one that is left out is lost."""
+        ...
 
     async def write_verbatim(self, request: WriteRequest) -> Draft:
         """Write the report in its claims' own words, without a language model and at no cost."""

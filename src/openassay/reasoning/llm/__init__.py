@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from openassay.models.evidence import Analysis, Claim, Disagreement
+from openassay.models.evidence import Analysis, Claim, Disagreement, Judgement
 from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique
 from openassay.protocols import Emit, LanguageModel
 from openassay.reasoning import base
-from openassay.reasoning.llm import plan, read, verify, voices, write
-from openassay.reasoning.llm.step import StepRunner, TokenStream
+from openassay.reasoning.llm import compose, follows, plan, read, verify, voices, write
+from openassay.reasoning.llm.step import SideBySide, StepRunner, TokenStream
 from openassay.reasoning.llm.verify import StatementQuotes
 from openassay.reasoning.rules.critique import run_checks
 
@@ -28,11 +28,24 @@ STEPS = (
     verify.CLAIMS_STEP,
     verify.JUDGE_STEP,
     voices.VOICES_STEP,
+    follows.FOLLOWS_STEP,
     write.WRITE_STEP,
+    compose.OUTLINE_STEP,
+    compose.SECTION_STEP,
+    compose.OPENING_STEP,
+    compose.MEND_STEP,
     write.REVIEW_STEP,
     plan.CONDENSE_STEP,
 )
-CAPABLE_STEPS = (voices.VOICES_STEP,)  # which a small model is never asked for
+# Which a small model is never asked for.
+CAPABLE_STEPS = (
+    voices.VOICES_STEP,
+    follows.FOLLOWS_STEP,
+    compose.OUTLINE_STEP,
+    compose.SECTION_STEP,
+    compose.OPENING_STEP,
+    compose.MEND_STEP,
+)
 
 
 class LLMReasoner:
@@ -147,6 +160,19 @@ class LLMReasoner:
         in_order = tuple(judgements[number] for number in range(len(statements)))
         return base.JudgementBatch(judgements=in_order, conflicts=(*conflicts, *counted.conflicts))
 
+    async def judge_syntheses(self, pairs: Sequence[base.SynthesisPair]) -> Sequence[Judgement]:
+        """A small model is not asked; what the model leaves out the rules judge."""
+        if not pairs or self._steps.is_small(follows.FOLLOWS_STEP):
+            return await self._rules.judge_syntheses(pairs)
+        starts = range(0, len(pairs), follows.MAX_PAIRS)
+        batches = [pairs[start : start + follows.MAX_PAIRS] for start in starts]
+        jobs = [follows.build_follows_job(batch, str(number)) for number, batch in enumerate(batches, 1)]
+        parts = await asyncio.gather(*(self._steps.run(job) for job in jobs))
+        said = {pair: judgement for part in parts if part for pair, judgement in part.items()}
+        left = [pair for pair in pairs if pair not in said]
+        said |= dict(zip(left, await self._rules.judge_syntheses(left), strict=True))
+        return [said[pair] for pair in pairs]
+
     async def compare_voices(self, pairs: Sequence[base.VoicePair]) -> Sequence[bool]:
         """A small model is not asked; what the model leaves out the rules tell."""
         if self._steps.is_small(voices.VOICES_STEP):
@@ -167,6 +193,9 @@ class LLMReasoner:
 
     async def write(self, request: base.WriteRequest) -> base.Draft:
         baseline = await self._rules.write(request)
+        is_capable = self._steps.is_capable(compose.SECTION_STEP) and compose.list_claims(request)
+        if is_capable and (draft := await self._compose(request)):
+            return compose.add_baseline(draft, baseline, request)
         if not write.select_usable_claims(request):
             return baseline
         step, tokens = write.WRITE_STEP, TokenStream(self._emit)
@@ -174,6 +203,54 @@ class LLMReasoner:
         draft = await self._steps.run(job, tokens.start) or baseline
         await tokens.flush()
         return draft
+
+    async def _compose(self, request: base.WriteRequest) -> base.Draft | None:
+        """Return an outline's sections, written side by side, with abstract and conclusion; of a revision the parts
+        that a reviewer has named. None where there is no usable outline, or nothing was written."""
+        claims = compose.NumberedClaims(compose.list_claims(request), request.heads)
+        previous = request.previous if request.previous and request.previous.composed else None
+        if previous:
+            outline, fixes, wanted = compose.plan_revision(request, previous)
+        else:
+            found = await self._steps.run(compose.build_outline_job(request, claims))
+            if found is None:
+                return None
+            outline, fixes, wanted = found, {}, ""
+        streams = SideBySide(self._emit)
+
+        async def write_section(number: int, section: compose.OutlineSection) -> base.DraftSection:
+            kept = [one for one in previous.sections if one.title == section.title] if previous else []
+            sentences = kept[0].sentences if kept else ()
+            if not kept or section.title in fixes:
+                job = compose.build_section_job(request, claims, outline, section, fixes.get(section.title, ""))
+                tokens = streams.stream(number)
+                written = await self._steps.run(job, tokens.start)
+                await tokens.flush()
+                # What the model does not write is told in the claims' own words.
+                own = (base.DraftSentence(text=claim.text, claims=(claim.id,)) for claim in section.claims)
+                sentences = written or sentences or tuple(own)
+            await streams.end(number)
+            return base.DraftSection(title=section.title, sentences=sentences)
+
+        sections = await asyncio.gather(*(write_section(*item) for item in enumerate(outline.sections)))
+        opening = compose.keep_opening(previous) if previous else compose.Opening()
+        if not previous or wanted:
+            tokens = TokenStream(self._emit)
+            job = compose.build_opening_job(request, claims, sections, wanted)
+            opening = await self._steps.run(job, tokens.start) or opening
+            await tokens.flush()
+        return compose.build_draft(request, outline, sections, opening)
+
+    async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.DraftSentence]:
+        claims = compose.NumberedClaims(request.claims, request.heads)
+        starts = range(0, len(request.failures), compose.MAX_FAILURES)
+        parts = [
+            request.model_copy(update={"failures": request.failures[start : start + compose.MAX_FAILURES]})
+            for start in starts
+        ]
+        jobs = [compose.build_mend_job(part, claims, str(number)) for number, part in enumerate(parts, 1)]
+        found = await asyncio.gather(*(self._steps.run(job) for job in jobs))
+        return {failure: made for part in found if part for failure, made in part.items()}
 
     async def write_verbatim(self, request: base.WriteRequest) -> base.Draft:
         return await self._rules.write_verbatim(request)

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import model_validator
 
@@ -39,6 +39,7 @@ every number give:
 - verdict: supported (the document says all of it), partly (it says a part, or less exactly), contradicted (it gives \
 another figure, date or name for the same thing, or says the opposite), not_found (it speaks of something else)
 - sure: 0 to 10, how sure you are of this verdict
+- unsaid: if it is not supported, the words of the statement that the document does not bear out, else empty
 - narrower: only for partly, the statement without what the document does not say, else empty
 
 What a document reports somebody to claim, doubts, refutes, calls a myth, supposes, plans or asks, it does not say \
@@ -164,6 +165,7 @@ class VerdictForm(forms.OutputForm):
     pair: forms.Number
     verdict: forms.Text = forms.choice_field(VERDICTS)
     sure: forms.Score = 7.0
+    unsaid: forms.Phrase = ""
     narrower: forms.Line = ""
 
 
@@ -329,11 +331,28 @@ def convert_verdicts(
     return JudgementPart(judgements, tuple(conflicts))
 
 
+P = TypeVar("P")
+
+
+def convert_pair_verdicts(answer: VerdictsForm, shown: Sequence[P]) -> dict[P, Judgement]:
+    """Return the judgements that are sure, by what was judged."""
+    found = {
+        shown[item.pair - 1]: _to_judgement(item)
+        for item in reversed(answer.verdicts)
+        if 1 <= item.pair <= len(shown) and item.sure >= MIN_SURE
+    }
+    if not found:
+        raise ReasoningError(f"no verdict is sure and names a pair; pairs are numbered 1 to {len(shown)}")
+    return found
+
+
 def _to_judgement(item: VerdictForm) -> Judgement:
     verdict = forms.match_option(item.verdict, VERDICTS, "not_found")
     score = round(SUPPORT_WEIGHTS.get(verdict, 0.0) * item.sure / 10, 4)
     narrower = item.narrower if verdict == "partly" else ""
-    return Judgement(verdict=Verdict(verdict), score=score, reason=f"judged {verdict} by the model", narrower=narrower)
+    unsaid = f": not borne out is “{item.unsaid}”" if item.unsaid and verdict != "supported" else ""
+    reason = f"judged {verdict.replace('_', ' ')} by the model{unsaid}"
+    return Judgement(verdict=Verdict(verdict), score=score, reason=reason, narrower=narrower)
 
 
 def is_verbatim(statement: str, quotes: Iterable[str]) -> bool:

@@ -384,9 +384,14 @@ def check_completeness(case: ReviewCase) -> Iterator[DraftFault]:
     draft, plan = case.request.draft, case.request.plan
     there = {fold(section.title) for section in draft.sections}
     owned = fold(" ".join(text for _, text in case.frames))
+    named = {name for section in draft.sections for sentence in section.sentences for name in sentence.claims}
+    answered = {id for claim in case.request.claims if claim.id in named for id in claim.questions}
     for title in plan.sections:
-        texts = [question.text for question in plan.questions if question.section == title]
+        questions = [question for question in plan.questions if question.section == title]
+        texts = [question.text for question in questions]
         told = any(fold(text) in owned for text in (title, *texts))
+        # A writer who composes has sections of his own.
+        told = told or (draft.composed and any(question.id in answered for question in questions))
         if case.facts and fold(title) not in there and not told and plan.depth is not Depth.QUICK:
             issue = f"planned and not written: {title}"
             cost = ELSEWHERE if mentions_questions(case, texts) else NOWHERE

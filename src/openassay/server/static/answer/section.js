@@ -40,11 +40,19 @@ function Sentence({ sentence, name, doubted }) {
     : html`<span class="frame" dir="auto">${sentence.text}</span>`;
 }
 
+/** What no passage says by itself: it opens the passages of all its claims. */
+function Follows({ count }) {
+  return html`<b class="follows" title="Follows from ${count} statements of the sources taken together"><span
+    aria-hidden="true">∴</span><span class="unseen">follows from ${count} statements</span></b>`;
+}
+
 /** `children` stand for its text where that is more than a sentence. */
 export function Statement({ sentence, name, doubted = false, children }) {
-  const { text, mark, citations, claims } = sentence;
+  const { text, kind, mark, citations, claims } = sentence;
   return html`<span class="statement" id="statement-${name}" data-name=${name} data-kind=${MARKS[mark]?.kind ?? "none"}
-    role="group" tabindex="-1"><span class="says" dir="auto">${children ?? text}</span> <${Mark} mark=${mark} />
+    role="group" tabindex="-1"><span class="says" dir="auto">${children ?? text}</span> ${
+      kind === "synthesis" && html`<${Follows} count=${claims.length} /> `
+    }<${Mark} mark=${mark} />
     <${Cites} sources=${citations} claim=${claims[0]} />
     ${doubted && html`<em class="doubted">marked as doubtful</em>`}</span>`;
 }

@@ -6,7 +6,7 @@ import { claims, report, say } from "../core/store.js";
 const RANK = { "⚠": 1, "✓": 2, "✓✓": 3 };
 
 /** Lines of a draft do not say what they are, but a fact always has claims. */
-export const isFact = (sentence) => (sentence.kind ? sentence.kind === "fact" : sentence.claims.length > 0);
+export const isFact = (sentence) => (sentence.kind ? sentence.kind !== "frame" : sentence.claims.length > 0);
 
 /** The same statement may stand in several places; what is thought of it holds for all of them. */
 const keyOf = (sentence) => `${sentence.claims.join()} ${sentence.text}`;

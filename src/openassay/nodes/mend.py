@@ -1,0 +1,234 @@
+"""Check the sentences of a draft that a capable model has composed, have those that fail mended once, and tell in their
+claims' own words what is left of them."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from openassay.context import ResearchContext
+from openassay.models.evidence import Claim, Document, Judgement, Verdict
+from openassay.nodes.verify import judge_statements, read_contexts
+from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
+from openassay.text.sentences import TextSpan
+from openassay.text.words import fold
+from openassay.verification.context import LONGEST, EvidenceContext
+from openassay.verification.names import check_names
+from openassay.verification.polarity import StatementProblem
+from openassay.verification.statement_check import extract_numbers
+from openassay.verification.synthesis import check_cause, check_synthesis, find_given_numbers
+from openassay.verification.terms import KnownTerms
+from openassay.verification.verdict import ClaimMatcher
+from openassay.verification.wording import check_wording, content_share
+
+MIN_SHARED = 1 / 5  # of the words of a synthesis that stand in its passages
+MOST_TITLE_CLAIMS = 12  # that a title is held against
+UNTITLED = "Findings"  # heads a section whose own title states more than was asked
+NO_CLAIM = "it says something of the world and names no claim"
+
+SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
+
+
+class DraftChecker:
+    """Tells why sentences cannot be published, by the claims of a run."""
+
+    def __init__(
+        self, claims: Mapping[str, Claim], documents: Mapping[str, Document], matcher: ClaimMatcher, terms: KnownTerms
+    ) -> None:
+        self._matcher = matcher
+        self._documents = documents
+        self._terms = terms
+        self._published = {name: one.published for name, one in documents.items() if one.published}
+
+    def find_bound(self, sentence: DraftSentence) -> tuple[Claim, ...]:
+        return self._matcher.get_claims(sentence.claims)
+
+    def read_contexts(self, sentence: DraftSentence) -> list[EvidenceContext]:
+        return read_contexts([span for claim in self.find_bound(sentence) for span in claim.spans], self._documents)
+
+    def find_problem(self, sentence: DraftSentence) -> str:
+        """Say what is certain to be wrong with a sentence, whatever a judge says; empty if nothing is."""
+        if not sentence.claims:
+            return "" if self._terms.covers(sentence.text) else NO_CLAIM
+        bound = self.find_bound(sentence)
+        if len(bound) < len(set(sentence.claims)):
+            return "it names a claim that is not borne out"
+        quotes = [span.quote for claim in bound for span in claim.spans]
+        if sentence.kind == "synthesis":
+            problems = [*check_synthesis(sentence.text, bound, sentence.derived, self._published)]
+            if content_share(sentence.text, quotes) < MIN_SHARED:
+                return "it has hardly a word in common with its passages"
+            return "; ".join(problem.text for problem in problems)
+        strange = extract_numbers(sentence.text, worded=False) - find_given_numbers(
+            sentence.text, bound, self._published
+        )
+        if strange:
+            return f"{', '.join(f'{number:.15g}' for number in sorted(strange))} stands in none of its passages"
+        return "; ".join(problem.text for problem in check_wording(sentence.text, quotes))
+
+    def explain(self, sentence: DraftSentence, judgement: Judgement) -> str:
+        """Say why a sentence does not hold after a judge has read it; empty if it does."""
+        if judgement.verdict is not Verdict.SUPPORTED:
+            narrower = f"; this much of it holds: {judgement.narrower}" if judgement.narrower else ""
+            return f"{judgement.reason}{narrower}"
+        bound = self.find_bound(sentence)
+        if judgement.embedded and sentence.kind == "fact" and not self._matcher.can_support(sentence.text, bound):
+            return "its claims do not say this"
+        problems = [*check_cause(sentence.text, bound)] if judgement.embedded and sentence.kind == "synthesis" else []
+        return "; ".join(problem.text for problem in (*problems, *self._find_objections(sentence, bound)))
+
+    def _find_objections(self, sentence: DraftSentence, bound: Sequence[Claim]) -> list[StatementProblem]:
+        """Hold a sentence against all that it rests on: a judge that obeys a page says yes to anything."""
+        found = self.read_contexts(sentence)
+        claims = [TextSpan(0, len(claim.text), claim.text) for claim in bound]
+        whole = EvidenceContext(
+            document=found[0].document,
+            spans=found[0].spans,
+            head=" | ".join(one.head for one in found),
+            pieces=(*claims, *(piece for one in found for piece in one.pieces)),
+            published=found[0].published if len(found) == 1 else None,
+            whole="\n".join(one.whole[: LONGEST // len(found)] for one in found),
+        )
+        if sentence.kind == "fact":
+            return whole.find_objections(sentence.text, weak=True)
+        texts = [whole.text, whole.head, whole.whole]
+        return [*check_names(sentence.text, texts, whole.head.replace("|", " ").split(), strict=False)]
+
+    def is_verbatim(self, sentence: DraftSentence) -> bool:
+        plain = fold(sentence.text)
+        return any(
+            plain == fold(claim.text) or any(plain in fold(span.quote) for span in claim.spans)
+            for claim in self.find_bound(sentence)
+        )
+
+
+async def find_failures(
+    sentences: Iterable[DraftSentence], checker: DraftChecker, heads: Mapping[str, str], context: ResearchContext
+) -> dict[DraftSentence, str]:
+    """Return why each sentence cannot be published; those that can are not there. Facts and syntheses are judged side
+    by side."""
+    failures = dict[DraftSentence, str]()
+    facts, syntheses = list[DraftSentence](), list[DraftSentence]()
+    for sentence in dict.fromkeys(sentences):
+        if problem := await asyncio.to_thread(checker.find_problem, sentence):
+            failures[sentence] = problem
+        elif sentence.kind == "synthesis":
+            syntheses.append(sentence)
+        elif sentence.claims and not checker.is_verbatim(sentence):
+            facts.append(sentence)
+    contexts = [await asyncio.to_thread(checker.read_contexts, sentence) for sentence in facts]
+    judged, followed = await asyncio.gather(
+        judge_statements(
+            [(one.text, [found.render() for found in own]) for one, own in zip(facts, contexts, strict=True)], context
+        ),
+        context.reasoner.judge_syntheses([build_pair(one, checker.find_bound(one), heads) for one in syntheses]),
+    )
+    pairs = [*zip(facts, judged.judgements, strict=True), *zip(syntheses, followed, strict=True)]
+    for sentence, judgement in pairs:
+        if reason := await asyncio.to_thread(checker.explain, sentence, judgement):
+            failures[sentence] = reason
+    return failures
+
+
+def build_pair(sentence: DraftSentence, bound: Sequence[Claim], heads: Mapping[str, str]) -> SynthesisPair:
+    """A sentence, and its claims with where they are from and what they rest on."""
+    lines = []
+    for claim in bound:
+        quotes = " … ".join(dict.fromkeys(" ".join(span.quote.split()) for span in claim.spans[:2]))
+        sources = dict.fromkeys(heads.get(span.document, "") for span in claim.spans)
+        lines.append(f"{claim.text} ({'; '.join(filter(None, sources))}: “{quotes}”)")
+    return SynthesisPair(sentence.text, tuple(lines))
+
+
+async def settle_titles(draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext) -> list[str]:
+    """Return the title of each section. One in words of the question and the plan may stand; one in words of the
+    section's claims where a language model finds nothing wrong with it; else the plan's, or none in particular."""
+    claims = {claim.id: claim for claim in request.claims}
+    plain, pairs = list[str](), dict[int, SynthesisPair]()
+    for at, section in enumerate(draft.sections):
+        own = [claims[id] for id in dict.fromkeys(id for one in section.sentences for id in one.claims) if id in claims]
+        if not terms.covers_title(section.title):
+            known = KnownTerms([request.plan.goal, *request.titles.values(), *(claim.text for claim in own)])
+            if own and known.covers_title(section.title):
+                pairs[at] = build_pair(DraftSentence(text=section.title), own[:MOST_TITLE_CLAIMS], request.heads)
+            else:
+                pairs[at] = SynthesisPair("", ())
+        plain.append(section.title)
+    asked = {at: pair for at, pair in pairs.items() if pair.claims}
+    judged = dict(zip(asked, await context.reasoner.judge_syntheses(list(asked.values())), strict=True))
+    spare = [name for name in request.plan.sections if name not in plain]
+    for at in pairs:
+        said = judged.get(at)
+        if said is None or said.embedded or said.verdict in (Verdict.CONTRADICTED, Verdict.NOT_FOUND):
+            plain[at] = spare.pop(0) if spare else UNTITLED
+    return plain
+
+
+class _Place(NamedTuple):
+    section: int
+    sentence: int
+
+
+async def settle_draft(
+    draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext, *, mend: bool = True
+) -> SentencesBySection:
+    """Return what may be published of each sentence. One that fails is mended by the writer once, with the reason; what
+    fails again is told in the words of those of its claims that no other sentence tells, or not at all."""
+    claims = {claim.id: claim for claim in request.claims}
+    spans = [span.document for claim in claims.values() for span in claim.spans]
+    documents = await context.load_documents(set(spans))
+    checker = DraftChecker(claims, documents, ClaimMatcher(claims.values(), request.titles), terms)
+    drafted = {
+        _Place(at, position): sentence
+        for at, section in enumerate(draft.sections)
+        for position, sentence in enumerate(section.sentences)
+    }
+    failures = await find_failures(drafted.values(), checker, request.heads, context)
+    final: dict[_Place, DraftSentence | None] = {
+        place: None if sentence in failures else sentence for place, sentence in drafted.items()
+    }
+    failed = [
+        FailedSentence(section=draft.sections[place.section].title, sentence=sentence, reason=failures[sentence])
+        for place, sentence in drafted.items()
+        if sentence in failures and checker.find_bound(sentence)
+    ]
+    if failed and mend:
+        asked = MendRequest(
+            claims=tuple(claims.values()),
+            failures=tuple(dict.fromkeys(failed)),
+            banned=request.banned,
+            heads=request.heads,
+        )
+        mended = {failure.sentence: made for failure, made in (await context.reasoner.mend(asked)).items()}
+        again = await find_failures(mended.values(), checker, request.heads, context)
+        for place, sentence in drafted.items():
+            made = mended.get(sentence) if sentence in failures else None
+            if made and made not in again:
+                final[place] = made
+    return _fill_gaps(draft, final, drafted, checker)
+
+
+def _fill_gaps(
+    draft: Draft,
+    final: Mapping[_Place, DraftSentence | None],
+    drafted: Mapping[_Place, DraftSentence],
+    checker: DraftChecker,
+) -> SentencesBySection:
+    """Tell claims that only a lost sentence of a body section told, and nothing twice in these sections; an abstract
+    may say what a section says."""
+    body = {at for at, section in enumerate(draft.sections) if section.role == "body"}
+    told = {id for place, sentence in final.items() if sentence and place.section in body for id in sentence.claims}
+    seen = set[str]()
+    settled: list[list[tuple[DraftSentence, ...]]] = [[] for _ in draft.sections]
+    for place, old in drafted.items():
+        sentence = final[place]
+        if sentence is None and place.section in body:
+            left = [claim for claim in checker.find_bound(old) if claim.id not in told]
+            told |= {claim.id for claim in left}
+            own = tuple(DraftSentence(text=claim.text, claims=(claim.id,)) for claim in left)
+            if own and old.opens:
+                own = (own[0].model_copy(update={"opens": True}), *own[1:])
+        else:
+            own = (sentence,) if sentence and sentence.text not in seen else ()
+        seen |= {one.text for one in own if place.section in body}
+        settled[place.section].append(own)
+    return settled

@@ -1,0 +1,128 @@
+"""Sentences that follow from several claims: what they compute is computed again, and every other figure has to stand
+in what they rest on. Whether a sentence follows is a judge's to say; what is wrong here no judge can mend."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date
+
+from openassay.models.evidence import Claim
+from openassay.models.report import DerivedFigure
+from openassay.text.words import fold
+from openassay.verification.figures import find_numbers_by_day
+from openassay.verification.polarity import StatementProblem
+from openassay.verification.statement_check import extract_numbers
+
+# Of a figure that was computed: what rounding to a tenth or to three digits may leave.
+ROUNDED, SHARE_ROUNDED = 0.051, 0.006
+
+
+def compute_figure(figure: DerivedFigure) -> float | None:
+    """What a figure must be by its operation and operands; None where they make none."""
+    of = figure.operands
+    if figure.operation == "count":
+        return float(len(set(of)))
+    if figure.operation == "days":
+        days = [_read_day(one) for one in of]
+        return float((days[1] - days[0]).days) if len(days) == 2 and days[0] and days[1] else None
+    values = [float(one) for one in of if isinstance(one, int | float)]
+    if len(values) != len(of) or len(values) < 2:
+        return None
+    first, second = values[0], values[1]
+    match figure.operation:
+        case "sum":
+            return sum(values)
+        case "difference":
+            return first - second
+        case "ratio":
+            return first / second if second else None
+        case "share":
+            return 100 * first / second if second else None
+        case "percent_change":
+            return 100 * (second - first) / first if first else None
+
+
+def is_rounded(told: float, value: float) -> bool:
+    """Whether a figure is what it was computed to be, as it may be rounded."""
+    return abs(abs(value) - abs(told)) <= max(ROUNDED, SHARE_ROUNDED * abs(value))
+
+
+def list_roundings(value: float) -> tuple[float, ...]:
+    return value, round(value, 1), float(round(value))
+
+
+def _read_day(text: float | str) -> date | None:
+    try:
+        return date.fromisoformat(str(text)[:10])
+    except ValueError:
+        return None
+
+
+def check_synthesis(
+    text: str, claims: Sequence[Claim], derived: Sequence[DerivedFigure], published: Mapping[str, date]
+) -> Iterator[StatementProblem]:
+    """Find what keeps a sentence that draws claims together from being published. `published`: when the documents
+    were, by hash."""
+    if len({claim.id for claim in claims}) < 2:
+        yield StatementProblem("scope", "it rests on fewer than two claims")
+    given = find_given_numbers(text, claims, published)
+    for figure in derived:
+        yield from _check_figure(figure, claims, given)
+    told = {value for figure in derived for value in list_roundings(abs(figure.value))}
+    strange = sorted(extract_numbers(text, worded=False) - given - told)
+    if strange:
+        shown = ", ".join(f"{number:.15g}" for number in strange)
+        yield StatementProblem("figure", f"{shown} stands in no passage, and `derived` does not say how it comes about")
+    said = extract_numbers(text, worded=True) - extract_numbers(text, worded=False)
+    texts = "\n".join((*(claim.text for claim in claims), *(span.quote for claim in claims for span in claim.spans)))
+    if counts := sorted(said - extract_numbers(texts, worded=True) - told - {float(len(claims))}):
+        shown = ", ".join(f"{number:.0f}" for number in counts)
+        yield StatementProblem("figure", f"the count {shown} is told by no claim, and `derived` does not say of what")
+
+
+def find_given_numbers(text: str, claims: Sequence[Claim], published: Mapping[str, date]) -> set[float]:
+    """The numbers that a sentence may use as they stand: of its passages, of what its sources say of themselves, and
+    days that these tell by the day on which they were published."""
+    given = set[float]()
+    for claim in claims:
+        quotes = "\n".join(span.quote for span in claim.spans)
+        given |= extract_numbers(quotes, worded=True)
+        for item in claim.context:
+            given |= extract_numbers(item.value, worded=True)
+        dated = {item.document for item in claim.context if item.field == "published"}
+        for name in dated & published.keys():
+            given |= find_numbers_by_day(text, quotes, published[name])
+    return given
+
+
+def _check_figure(
+    figure: DerivedFigure, claims: Sequence[Claim], given: Collection[float]
+) -> Iterator[StatementProblem]:
+    value = compute_figure(figure)
+    if value is None:
+        yield StatementProblem("figure", f"{figure.value:g} cannot be computed as it says ({figure.operation})")
+    elif not is_rounded(figure.value, value):
+        yield StatementProblem("figure", f"{figure.value:g} comes to {value:g} ({figure.operation})")
+    if figure.operation == "count":
+        known = {claim.id for claim in claims}
+        texts = fold("\n".join((*(claim.text for claim in claims), *(s.quote for c in claims for s in c.spans))))
+        strange = [one for one in figure.operands if one not in known and fold(str(one)) not in texts]
+    else:
+        strange = [one for one in figure.operands if isinstance(one, int | float) and abs(float(one)) not in given]
+    if strange:
+        shown = ", ".join(str(one) for one in strange)
+        yield StatementProblem("figure", f"{shown}, from which {figure.value:g} is computed, stands in no passage")
+
+
+# A cause that no claim tells is none: a check beside the embedded judge, which takes what goes together for a cause.
+_CAUSE = re.compile(
+    r"\b(?:because|caus(?:e[ds]?|ing)|led to|leads? to|due to|owing to|thanks to|result(?:s|ed|ing)? (?:in|from)|as a "
+    r"result|therefore|thus|hence|dr[io]ven? by|drove|triggered|prompted|brought about|consequently)\b",
+    re.I,
+)
+
+
+def check_cause(text: str, claims: Sequence[Claim]) -> Iterator[StatementProblem]:
+    said = _CAUSE.search(text)
+    texts = [text for claim in claims for text in (claim.text, *(span.quote for span in claim.spans))]
+    if said and not any(_CAUSE.search(text) for text in texts):
+        yield StatementProblem("scope", f'no claim tells of a cause ("{said[0]}")')

@@ -1,0 +1,108 @@
+"""Sentences that draw claims together: figures that are computed again, and what stands in no passage."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openassay.models.evidence import Claim, ContextItem, QuoteSpan, Verdict
+from openassay.models.report import DerivedFigure
+from openassay.verification.synthesis import check_cause, check_synthesis, compute_figure
+
+
+def make_claim(name: str, quote: str, text: str = "", **more: object) -> Claim:
+    span = QuoteSpan(document=f"doc-{name}", start=0, end=len(quote), quote=quote)
+    fields = {"id": name, "text": text or quote, "questions": (), "spans": (span,), "verdict": Verdict.SUPPORTED}
+    return Claim.model_validate({**fields, **more})
+
+
+RIVER = make_claim("C1", "The Wend carried 190.1 million tonnes in 2021.")
+CANAL = make_claim("C2", "The Orrin canal carried 182.4 million tonnes in 2021.")
+RAIL = make_claim("C3", "Rail freight fell to 61 million tonnes in March 2020.")
+
+
+def problems(text: str, *claims: Claim, derived: tuple[DerivedFigure, ...] = ()) -> list[str]:
+    return [problem.text for problem in check_synthesis(text, claims, derived, {"doc-C1": date(2022, 3, 9)})]
+
+
+def derive(value: float, operation: str, *operands: float | str) -> DerivedFigure:
+    return DerivedFigure.model_validate({"value": value, "operation": operation, "operands": operands})
+
+
+def test_a_comparison_in_its_passages_figures_holds() -> None:
+    assert not problems("In 2021 the Wend carried 190.1 million tonnes, more than the canal's 182.4.", RIVER, CANAL)
+
+
+def test_a_figure_that_was_computed_right_holds_and_one_that_was_not_does_not() -> None:
+    text = "The Wend carried {} million tonnes more than the canal."
+    right, wrong = derive(7.7, "difference", 190.1, 182.4), derive(8.9, "difference", 190.1, 182.4)
+
+    assert not problems(text.format("7.7"), RIVER, CANAL, derived=(right,))
+    assert problems(text.format("8.9"), RIVER, CANAL, derived=(wrong,)) == ["8.9 comes to 7.7 (difference)"]
+    assert "stands in no passage" in problems(text.format("7.7"), RIVER, CANAL)[0], "nobody said how it comes about"
+
+
+def test_what_is_computed_from_figures_that_stand_nowhere_is_refused() -> None:
+    made_up = derive(10, "difference", 192.4, 182.4)
+    [problem] = problems("The river led by 10 million tonnes.", RIVER, CANAL, derived=(made_up,))
+    assert "192.4, from which 10 is computed" in problem
+
+
+def test_one_claim_makes_no_synthesis() -> None:
+    assert "it rests on fewer than two claims" in problems("The Wend carried the most.", RIVER)
+
+
+def test_a_count_names_what_it_counts() -> None:
+    text = "Five waterways carried freight in 2021."
+    assert "the count 5" in problems(text, RIVER, CANAL)[0]
+    assert "comes to 2" in problems(text, RIVER, CANAL, derived=(derive(5, "count", "C1", "C2"),))[0]
+    assert not problems("Two waterways carried freight.", RIVER, CANAL, derived=(derive(2, "count", "C1", "C2"),))
+    strange = problems("Two carried freight.", RIVER, CANAL, derived=(derive(2, "count", "C1", "the lake"),))
+    assert "the lake" in strange[0]
+
+
+def test_a_day_told_by_the_date_of_the_document_holds() -> None:
+    dated = make_claim(
+        "C1",
+        "The lock closed on Tuesday.",
+        context=(ContextItem(document="doc-C1", field="published", value="2022-03-09"),),
+    )
+    assert not problems("The lock closed on 8 March 2022, after a year of 182.4 million tonnes.", dated, CANAL)
+    assert problems("The lock closed on 15 March 2019, after a year of 182.4 million tonnes.", dated, CANAL)
+
+
+def test_a_cause_wants_a_claim_that_tells_one() -> None:
+    told = make_claim("C4", "Freight fell because the lock closed.")
+    text = "Freight fell because the canal was full."
+    assert [problem.text for problem in check_cause(text, [RIVER, CANAL])] == ['no claim tells of a cause ("because")']
+    assert not [*check_cause(text, [RIVER, told])]
+
+
+@pytest.mark.parametrize(
+    ("operation", "operands", "value"),
+    [
+        ("sum", (1, 2, 3.5), 6.5),
+        ("ratio", (9, 3), 3),
+        ("share", (25, 200), 12.5),
+        ("percent_change", (80, 100), 25),
+        ("days", ("2024-02-01", "2024-03-01"), 29),
+        ("count", ("C1", "C2", "C1"), 2),
+        ("ratio", (9, 0), None),
+        ("share", (9,), None),
+        ("difference", ("nine", 3), None),
+        ("days", ("soon", "2024-03-01"), None),
+    ],
+)
+def test_operations(operation: str, operands: tuple[float | str, ...], value: float | None) -> None:
+    assert compute_figure(derive(0, operation, *operands)) == value
+
+
+@given(st.floats(1, 1e6), st.floats(1, 1e6), st.sampled_from(["difference", "ratio", "share", "percent_change", "sum"]))
+def test_what_was_computed_by_the_operation_it_names_always_comes_out(one: float, two: float, operation: str) -> None:
+    first, second = round(one, 1), round(two, 1)
+    value = compute_figure(derive(0, operation, first, second))
+    assert value is not None
+    claims = make_claim("C1", f"It was {first:.1f}."), make_claim("C2", f"It was {second:.1f}.")
+    found = [*check_synthesis("They differ.", claims, [derive(round(value, 1), operation, first, second)], {})]
+    assert not found
