@@ -31,7 +31,7 @@ async def test_the_notebook_runs_offline(tmp_path: Path, monkeypatch: pytest.Mon
     folder = Path(shutil.copytree(ROOT / "examples", tmp_path / "examples"))
     notebook = read(folder / "openassay.ipynb")
 
-    await NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}}).async_execute()
+    await NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).async_execute()
 
     cells = {cell.id: cell for cell in notebook.cells}
     assert "ReportStatus.COMPLETE" in told(cells["research"])

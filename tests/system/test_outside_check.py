@@ -43,7 +43,7 @@ def test_the_demo_holds(openassay: Command, shared: Path) -> None:
     report = checked(shared, openassay, asked)
     marks = {sentence["mark"] for section in report["sections"] for sentence in section["sentences"]}
     assert asked.code == 0
-    assert {"✓✓", "✓"} <= marks
+    assert "✓" in marks
     assert {"disagreements", "not_found"} <= {section["role"] for section in report["sections"]}
 
 
