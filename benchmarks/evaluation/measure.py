@@ -258,6 +258,7 @@ MEASURE_MODULES = {
     "news": "news",
     "independence": "statements",
     "statements": "statements",
+    "syntheses": "syntheses",
     "evidence": "retrieval",
     "hotpotqa": "retrieval",
     "deepscholar": "retrieval",

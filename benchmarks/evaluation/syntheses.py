@@ -1,5 +1,5 @@
-"""Sentences that draw claims together, judged as those of a report are: how many false ones pass, how many true ones are
-refused?
+"""Sentences that draw claims together, judged as those of a report are: how many false ones pass, how many true ones
+are refused?
 
 Written by editors who had not seen the checks. `dev` may be looked at, `test` never was.
 """
@@ -25,6 +25,7 @@ from openassay.reasoning.llm.compose import NumberedClaims, build_sentence
 from openassay.reasoning.rules import RuleReasoner
 from openassay.text.embeddings import CrossEncoder, MiniLM
 from openassay.verification.support import CrossEncoderScorer
+from openassay.verification.synthesis import settle_figure
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
@@ -44,7 +45,8 @@ class SynthesisCase(NamedTuple):
 def load_case(group: dict[str, Any]) -> SynthesisCase:
     documents, claims = {}, {}
     for number, row in enumerate(group["claims"], 1):
-        text = row["quote"]
+        # The editors' quotes have other words than their claims; a passage behind a claim of ours has its names too.
+        text = f"{row['text']} {row['quote']}"
         document = Document(
             hash=hashlib.sha256(f"{row['title']}\n{text}".encode()).hexdigest(),
             text=text,
@@ -66,7 +68,8 @@ def load_case(group: dict[str, Any]) -> SynthesisCase:
         named = numbered.find(row["uses"])
         sentence = build_sentence("synthesis", row["text"], named, row.get("derived") or [], numbered)
         assert sentence is not None, row["id"]
-        sentences[row["id"]] = sentence
+        figures = tuple(settle_figure(figure, named) for figure in sentence.derived)
+        sentences[row["id"]] = sentence.model_copy(update={"derived": figures})
     return SynthesisCase(claims, documents, sentences, {row["id"]: row["true"] for row in group["sentences"]})
 
 
@@ -83,7 +86,7 @@ class RecordedFollows(RuleReasoner):
 
 async def find_passing(cases: Sequence[SynthesisCase], reasoner: RuleReasoner) -> dict[str, str]:
     """Why each sentence would not be published; empty for those that would."""
-    reasons = {}
+    reasons = dict[str, str]()
     for case in cases:
         heads = {name: describe(document) for name, document in case.documents.items()}
         matcher = ClaimMatcher(case.claims.values(), {})
@@ -123,10 +126,10 @@ MEASURES = {
         whole="400 sentences",
         quick="100 sentences",
         figures=(
-            Figure("false, published", floor=0.1, quick=0.15, less_is_better=True),
-            Figure("true, refused", floor=0.4, quick=0.5, less_is_better=True),
+            Figure("false, published", floor=0.12, quick=0.15, less_is_better=True),
+            Figure("true, refused", floor=0.9, quick=0.95, less_is_better=True),
             Figure("capable judge: false, published", floor=0.03, quick=0.05, less_is_better=True),
-            Figure("capable judge: true, refused", floor=0.1, quick=0.12, less_is_better=True),
+            Figure("capable judge: true, refused", floor=0.15, quick=0.2, less_is_better=True),
         ),
         run=_measure,
         notes="The capable judge is a recording of readers who had not seen the checks; its answers are kept by id.",

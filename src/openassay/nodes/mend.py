@@ -2,11 +2,11 @@
 claims' own words what is left of them."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.context import ResearchContext
-from openassay.models.evidence import Claim, Document, Judgement, Verdict
+from openassay.models.evidence import Claim, ContextItem, Document, Judgement, Verdict
 from openassay.nodes.verify import judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
 from openassay.text.sentences import TextSpan
@@ -14,33 +14,71 @@ from openassay.text.words import fold
 from openassay.verification.context import LONGEST, EvidenceContext
 from openassay.verification.names import check_names
 from openassay.verification.polarity import StatementProblem
-from openassay.verification.statement_check import extract_numbers
-from openassay.verification.synthesis import check_cause, check_synthesis, find_given_numbers
-from openassay.verification.terms import KnownTerms
+from openassay.verification.synthesis import (
+    check_cause,
+    check_counts,
+    check_numbers,
+    check_synthesis,
+    has_common_words,
+    settle_figure,
+)
+from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
-from openassay.verification.wording import check_wording, content_share
+from openassay.verification.wording import check_wording
 
-MIN_SHARED = 1 / 5  # of the words of a synthesis that stand in its passages
-MOST_TITLE_CLAIMS = 12  # that a title is held against
+MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 12, 10  # that a title is held against, and may have
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 NO_CLAIM = "it says something of the world and names no claim"
 
 SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
 
 
+def describe_document(document: Document) -> Iterator[ContextItem]:
+    if document.published:
+        yield ContextItem(document=document.hash, field="published", value=document.published.isoformat())
+    if document.title:
+        yield ContextItem(document=document.hash, field="title", value=document.title)
+
+
 class DraftChecker:
     """Tells why sentences cannot be published, by the claims of a run."""
 
     def __init__(
-        self, claims: Mapping[str, Claim], documents: Mapping[str, Document], matcher: ClaimMatcher, terms: KnownTerms
+        self,
+        claims: Mapping[str, Claim],
+        documents: Mapping[str, Document],
+        matcher: ClaimMatcher,
+        terms: KnownTerms,
+        asked: str = "",
     ) -> None:
+        """`asked`: the question, whose names need no source."""
+        # What a sentence may call people and parties: a passage of one claim often lacks what another tells of them.
+        self._names = [asked, *(claim.text for claim in claims.values() if claim.verdict is Verdict.SUPPORTED)]
         self._matcher = matcher
         self._documents = documents
         self._terms = terms
         self._published = {name: one.published for name, one in documents.items() if one.published}
 
     def find_bound(self, sentence: DraftSentence) -> tuple[Claim, ...]:
-        return self._matcher.get_claims(sentence.claims)
+        """The claims of a sentence, with what their documents say of themselves: a writer is shown it."""
+        return tuple(self._describe(claim) for claim in self._matcher.get_claims(sentence.claims))
+
+    def _describe(self, claim: Claim) -> Claim:
+        known = {(item.document, item.field) for item in claim.context}
+        added = [
+            item
+            for name in dict.fromkeys(span.document for span in claim.spans)
+            for item in describe_document(self._documents[name])
+            if (name, item.field) not in known
+        ]
+        return claim.model_copy(update={"context": (*claim.context, *added)})
+
+    def find_needed_context(self, sentence: DraftSentence) -> dict[str, Claim]:
+        """The claims of a sentence whose numbers stand only in what their documents say of themselves, with that."""
+        plain = self._matcher.get_claims(sentence.claims)
+        if not any(check_numbers(sentence.text, plain, sentence.derived, self._published)):
+            return {}
+        return {claim.id: claim for claim in self.find_bound(sentence)}
 
     def read_contexts(self, sentence: DraftSentence) -> list[EvidenceContext]:
         return read_contexts([span for claim in self.find_bound(sentence) for span in claim.spans], self._documents)
@@ -54,30 +92,32 @@ class DraftChecker:
             return "it names a claim that is not borne out"
         quotes = [span.quote for claim in bound for span in claim.spans]
         if sentence.kind == "synthesis":
-            problems = [*check_synthesis(sentence.text, bound, sentence.derived, self._published)]
-            if content_share(sentence.text, quotes) < MIN_SHARED:
+            if not has_common_words(sentence.text, quotes):
                 return "it has hardly a word in common with its passages"
-            return "; ".join(problem.text for problem in problems)
-        strange = extract_numbers(sentence.text, worded=False) - find_given_numbers(
-            sentence.text, bound, self._published
-        )
-        if strange:
-            return f"{', '.join(f'{number:.15g}' for number in sorted(strange))} stands in none of its passages"
-        return "; ".join(problem.text for problem in check_wording(sentence.text, quotes))
+            faults = check_synthesis(sentence.text, bound, sentence.derived, self._published)
+            return "; ".join(problem.text for problem in faults)
+        problems = [*check_numbers(sentence.text, bound, sentence.derived, self._published)]
+        return "; ".join(problem.text for problem in (*problems, *check_wording(sentence.text, quotes)))
 
     def explain(self, sentence: DraftSentence, judgement: Judgement) -> str:
         """Say why a sentence does not hold after a judge has read it; empty if it does."""
         if judgement.verdict is not Verdict.SUPPORTED:
             narrower = f"; this much of it holds: {judgement.narrower}" if judgement.narrower else ""
-            return f"{judgement.reason}{narrower}"
+            return f"{judgement.reason or 'not borne out'}{narrower}"
         bound = self.find_bound(sentence)
         if judgement.embedded and sentence.kind == "fact" and not self._matcher.can_support(sentence.text, bound):
             return "its claims do not say this"
-        problems = [*check_cause(sentence.text, bound)] if judgement.embedded and sentence.kind == "synthesis" else []
-        return "; ".join(problem.text for problem in (*problems, *self._find_objections(sentence, bound)))
+        problems = list[StatementProblem]()
+        if judgement.embedded and sentence.kind == "synthesis":
+            problems = [*check_cause(sentence.text, bound), *check_counts(sentence.text, bound, sentence.derived)]
+        objections = self._find_objections(sentence, bound, weak=judgement.embedded)
+        return "; ".join(problem.text for problem in (*problems, *objections))
 
-    def _find_objections(self, sentence: DraftSentence, bound: Sequence[Claim]) -> list[StatementProblem]:
-        """Hold a sentence against all that it rests on: a judge that obeys a page says yes to anything."""
+    def _find_objections(
+        self, sentence: DraftSentence, bound: Sequence[Claim], *, weak: bool
+    ) -> Sequence[StatementProblem]:
+        """Hold a sentence against all that it rests on: a judge that obeys a page says yes to anything. After a `weak`
+        judge its names have to stand there, and not only anywhere in the research."""
         found = self.read_contexts(sentence)
         claims = [TextSpan(0, len(claim.text), claim.text) for claim in bound]
         whole = EvidenceContext(
@@ -88,10 +128,15 @@ class DraftChecker:
             published=found[0].published if len(found) == 1 else None,
             whole="\n".join(one.whole[: LONGEST // len(found)] for one in found),
         )
-        if sentence.kind == "fact":
-            return whole.find_objections(sentence.text, weak=True)
-        texts = [whole.text, whole.head, whole.whole]
-        return [*check_names(sentence.text, texts, whole.head.replace("|", " ").split(), strict=False)]
+        texts = [whole.text, whole.head, whole.whole, *([] if weak else self._names)]
+        strange = [*check_names(sentence.text, texts, whole.head.replace("|", " ").split(), strict=False)]
+        if sentence.kind == "synthesis":
+            return strange
+        # Of a copy all that was exchanged counts, of a free wording its figures.
+        if exchanged := whole.find_objections(sentence.text):
+            return exchanged
+        objections = whole.find_objections(sentence.text, weak=True)
+        return [problem for problem in objections if problem.kind != "name"] + strange
 
     def is_verbatim(self, sentence: DraftSentence) -> bool:
         plain = fold(sentence.text)
@@ -140,27 +185,48 @@ def build_pair(sentence: DraftSentence, bound: Sequence[Claim], heads: Mapping[s
 
 
 async def settle_titles(draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext) -> list[str]:
-    """Return the title of each section. One in words of the question and the plan may stand; one in words of the
-    section's claims where a language model finds nothing wrong with it; else the plan's, or none in particular."""
+    """Return the title of each section. One in words of the question and the plan may stand; one in other words, but
+    without figures and names that no claim has, where a language model says that the section is about it; else the
+    plan's, or none in particular."""
     claims = {claim.id: claim for claim in request.claims}
     plain, pairs = list[str](), dict[int, SynthesisPair]()
     for at, section in enumerate(draft.sections):
         own = [claims[id] for id in dict.fromkeys(id for one in section.sentences for id in one.claims) if id in claims]
         if not terms.covers_title(section.title):
-            known = KnownTerms([request.plan.goal, *request.titles.values(), *(claim.text for claim in own)])
-            if own and known.covers_title(section.title):
-                pairs[at] = build_pair(DraftSentence(text=section.title), own[:MOST_TITLE_CLAIMS], request.heads)
-            else:
-                pairs[at] = SynthesisPair("", ())
+            texts = [request.plan.goal, *request.titles.values(), *(claim.text for claim in own)]
+            strange = not is_plain_title(section.title, texts)
+            about = DraftSentence(text=f"What follows tells of this: {section.title}")
+            some = () if strange else own[:MOST_TITLE_CLAIMS]
+            pairs[at] = build_pair(about, some, request.heads)
         plain.append(section.title)
     asked = {at: pair for at, pair in pairs.items() if pair.claims}
     judged = dict(zip(asked, await context.reasoner.judge_syntheses(list(asked.values())), strict=True))
     spare = [name for name in request.plan.sections if name not in plain]
     for at in pairs:
         said = judged.get(at)
-        if said is None or said.embedded or said.verdict in (Verdict.CONTRADICTED, Verdict.NOT_FOUND):
+        if said is None or said.embedded or said.verdict is Verdict.CONTRADICTED:
             plain[at] = spare.pop(0) if spare else UNTITLED
     return plain
+
+
+def is_plain_title(title: str, known: Sequence[str]) -> bool:
+    """Whether a title has only words of the question and its claims but for two, and these are plain words: no name,
+    figure, code or address."""
+    said = (title[:1].lower() + title[1:]).split()  # its first word is no name for standing there
+    strange = [word for word in said if not KnownTerms(known).covers_title(word)]
+    plain = mask_unverified_terms(title, collect_words(*known)) == title
+    return plain and len(said) <= MOST_TITLE_WORDS and len(strange) <= 2 and not any(map(is_name, strange))
+
+
+def is_name(word: str) -> bool:
+    return not word.isalpha() or not word.islower()
+
+
+class SettledDraft(NamedTuple):
+    """What may be published of each sentence, and the claims that rest on more of their documents' record for it."""
+
+    sentences: SentencesBySection
+    claims: Mapping[str, Claim]
 
 
 class _Place(NamedTuple):
@@ -170,15 +236,21 @@ class _Place(NamedTuple):
 
 async def settle_draft(
     draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext, *, mend: bool = True
-) -> SentencesBySection:
+) -> SettledDraft:
     """Return what may be published of each sentence. One that fails is mended by the writer once, with the reason; what
     fails again is told in the words of those of its claims that no other sentence tells, or not at all."""
     claims = {claim.id: claim for claim in request.claims}
     spans = [span.document for claim in claims.values() for span in claim.spans]
     documents = await context.load_documents(set(spans))
-    checker = DraftChecker(claims, documents, ClaimMatcher(claims.values(), request.titles), terms)
+    matcher = ClaimMatcher(claims.values(), request.titles)
+    checker = DraftChecker(claims, documents, matcher, terms, request.plan.goal)
+
+    def settle(sentence: DraftSentence) -> DraftSentence:
+        figures = tuple(settle_figure(figure, checker.find_bound(sentence)) for figure in sentence.derived)
+        return sentence.model_copy(update={"derived": figures})
+
     drafted = {
-        _Place(at, position): sentence
+        _Place(at, position): settle(sentence)
         for at, section in enumerate(draft.sections)
         for position, sentence in enumerate(section.sentences)
     }
@@ -198,13 +270,18 @@ async def settle_draft(
             banned=request.banned,
             heads=request.heads,
         )
-        mended = {failure.sentence: made for failure, made in (await context.reasoner.mend(asked)).items()}
+        mended = {failure.sentence: settle(made) for failure, made in (await context.reasoner.mend(asked)).items()}
         again = await find_failures(mended.values(), checker, request.heads, context)
         for place, sentence in drafted.items():
             made = mended.get(sentence) if sentence in failures else None
             if made and made not in again:
                 final[place] = made
-    return _fill_gaps(draft, final, drafted, checker)
+    settled = _fill_gaps(draft, final, drafted, checker)
+    needed: dict[str, Claim] = {}
+    for section in settled:
+        for sentence in (one for kept in section for one in kept if one.claims):
+            needed |= checker.find_needed_context(sentence)
+    return SettledDraft(settled, needed)
 
 
 def _fill_gaps(

@@ -54,9 +54,10 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     terms = await asyncio.to_thread(collect_terms, state)
     titles = request.titles
     if draft.composed:
-        checked, heads = await asyncio.gather(
+        settled, heads = await asyncio.gather(
             settle_draft(draft, request, terms, context), settle_titles(draft, request, terms, context)
         )
+        checked, claims = settled.sentences, {**claims, **settled.claims}
         draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state), heads)
     else:
         draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state))
@@ -65,6 +66,8 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     sections = []
     # A composed report is not disowned at its top: how little is behind it stands where it says what was not found.
     waits = draft.composed and any(section.role == "not_found" for section in draft.sections)
+    if draft.composed and not waits:
+        opening = ()
     for section, sentences in zip(draft.sections, checked, strict=True):
         # Two sentences that failed may both have become the claim they were bound to.
         once = {sentence.text: sentence for kept in sentences for sentence in kept}
@@ -105,6 +108,7 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         )
     return {
         "draft": draft.plain(),
+        **({"claims": [claim.plain() for claim in claims.values()]} if draft.composed else {}),
         # A revision that changed nothing is the last: another one would not either.
         "stuck": previous is not None and previous.sections == draft.sections,
         "statements": statements,

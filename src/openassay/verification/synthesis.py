@@ -46,6 +46,27 @@ def is_rounded(told: float, value: float) -> bool:
     return abs(abs(value) - abs(told)) <= max(ROUNDED, SHARE_ROUNDED * abs(value))
 
 
+SCALES = (1, 1e3, 1e6, 1e9)
+
+
+def settle_figure(figure: DerivedFigure, claims: Sequence[Claim]) -> DerivedFigure:
+    """Return a figure as it can be computed again: exact where it was told rounded, and its operands as the passages
+    spell them, which have "1.2 million" where a writer computes a share with 1200000."""
+    value = compute_figure(figure)
+    if value is not None and abs(figure.value) in list_roundings(abs(value)):
+        figure = figure.model_copy(update={"value": round(value, 4)})
+    numbers = [one for one in figure.operands if isinstance(one, int | float)]
+    if figure.operation in ("ratio", "share", "percent_change") and len(numbers) == len(figure.operands):
+        given = {
+            number for claim in claims for span in claim.spans for number in extract_numbers(span.quote, worded=True)
+        }
+        for scale in SCALES:
+            spelled = tuple(round(number / scale, 9) for number in numbers)
+            if {abs(number) for number in spelled} <= given:
+                return figure.model_copy(update={"operands": spelled})
+    return figure
+
+
 def list_roundings(value: float) -> tuple[float, ...]:
     return value, round(value, 1), float(round(value))
 
@@ -64,6 +85,13 @@ def check_synthesis(
     were, by hash."""
     if len({claim.id for claim in claims}) < 2:
         yield StatementProblem("scope", "it rests on fewer than two claims")
+    yield from check_numbers(text, claims, derived, published)
+
+
+def check_numbers(
+    text: str, claims: Sequence[Claim], derived: Sequence[DerivedFigure], published: Mapping[str, date]
+) -> Iterator[StatementProblem]:
+    """Find the numbers of a sentence that neither stand in what it rests on nor come about as it says."""
     given = find_given_numbers(text, claims, published)
     for figure in derived:
         yield from _check_figure(figure, claims, given)
@@ -72,11 +100,33 @@ def check_synthesis(
     if strange:
         shown = ", ".join(f"{number:.15g}" for number in strange)
         yield StatementProblem("figure", f"{shown} stands in no passage, and `derived` does not say how it comes about")
+
+
+def check_counts(text: str, claims: Sequence[Claim], derived: Sequence[DerivedFigure]) -> Iterator[StatementProblem]:
+    """Find counts in words that no claim has and nobody has counted; a check beside the embedded judge, which cannot
+    count. "The two counts", "three years later" are told by nobody and true: of 60 true sentences it hits 5."""
+    told = {value for figure in derived for value in list_roundings(abs(figure.value))}
     said = extract_numbers(text, worded=True) - extract_numbers(text, worded=False)
     texts = "\n".join((*(claim.text for claim in claims), *(span.quote for claim in claims for span in claim.spans)))
     if counts := sorted(said - extract_numbers(texts, worded=True) - told - {float(len(claims))}):
         shown = ", ".join(f"{number:.0f}" for number in counts)
         yield StatementProblem("figure", f"the count {shown} is told by no claim, and `derived` does not say of what")
+
+
+LEAST_SHARED = 1 / 6  # of the words of a synthesis that stand in its passages: less, and it speaks of something else
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_PLAIN = frozenset(
+    "the and for with from that this was were are has have had its their his her into over under than then them they "
+    "who whom which when where while also been being not nor but per about after before between during more most less "
+    "least very such each".split()
+)
+
+
+def has_common_words(text: str, quotes: Sequence[str]) -> bool:
+    """Whether a synthesis is about its passages at all; its words are free."""
+    said = {word[:6] for word in _WORD.findall(text.lower()) if word not in _PLAIN}
+    there = {word[:6] for word in _WORD.findall(" ".join(quotes).lower()) if word not in _PLAIN}
+    return not said or len(said & there) >= LEAST_SHARED * len(said)
 
 
 def find_given_numbers(text: str, claims: Sequence[Claim], published: Mapping[str, date]) -> set[float]:

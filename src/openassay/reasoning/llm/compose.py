@@ -39,6 +39,7 @@ QUOTE, SHORT_QUOTE = 420, 180  # characters of a quote that are shown
 MAX_QUOTES = 2  # of one claim
 WORDS_PER_CLAIM = 32  # of a section; length follows the evidence
 MIN_WORDS, MAX_WORDS = 60, 700  # of a section
+OPENING_WORDS = 320  # of abstract and conclusion
 KINDS = ("fact", "synthesis", "frame")
 PARTS = ("abstract", "conclusion")
 _CITATION = re.compile(r"\s*\[\s*C?\d+(?:\s*,\s*C?\d+)*\s*\]|\s*[✓⚠]+")
@@ -111,6 +112,7 @@ class OutlineSection(NamedTuple):
 
     @property
     def words(self) -> int:
+        """What its evidence is worth."""
         return max(MIN_WORDS, min(MAX_WORDS, WORDS_PER_CLAIM * len(self.claims)))
 
 
@@ -118,6 +120,12 @@ class Outline(NamedTuple):
     title: str
     argument: str
     sections: tuple[OutlineSection, ...]
+
+    def share_words(self, section: OutlineSection, target: int) -> int:
+        """The words for a section, where all sections together have to keep to a target."""
+        total = sum(one.words for one in self.sections)
+        left = max(MIN_WORDS * len(self.sections), target - OPENING_WORDS)
+        return section.words if total <= left else max(MIN_WORDS, section.words * left // total)
 
     def show(self) -> str:
         lines = [f"{section.title}: {section.purpose}" for section in self.sections]
@@ -192,7 +200,7 @@ def build_section_job(
             "section": section.title,
             "style": STYLES[request.style],
             "language": request.language or "the language of the question",
-            "words": str(section.words),
+            "words": str(outline.share_words(section, request.target)),
             "banned": ", ".join(request.banned) or "none",
             "fixes": fixes,
         }
@@ -237,7 +245,7 @@ def build_sentence(
         text=plain,
         claims=tuple(claim.id for claim in named),
         kind="synthesis" if is_synthesis or (figures and len(named) > 1) else "fact",
-        derived=tuple(figures) if len(named) > 1 else (),
+        derived=tuple(figures),
     )
 
 
@@ -396,8 +404,8 @@ class Revision(NamedTuple):
 
 
 def plan_revision(request: WriteRequest, previous: Draft) -> Revision:
-    """An issue belongs to the section it names; what names none, or what no section tells yet, to the sections that
-    may use a claim that is not told."""
+    """An issue belongs to the section it names. What is said of the whole report concerns every section where it is
+    about how it reads; else it is for abstract and conclusion to say: no writer can add sources."""
     known = {claim.id: claim for claim in list_claims(request)}
     body = [section for section in previous.sections if section.role == "body"]
     told = {id for section in body for sentence in section.sentences for id in sentence.claims}
@@ -405,7 +413,9 @@ def plan_revision(request: WriteRequest, previous: Draft) -> Revision:
     issues: dict[str, list[str]] = {}
     for issue in request.issues:
         place = next((one.title for one in body if fold(one.title) in fold(issue.location)), "")
-        issues.setdefault(place, []).append(f"{issue.description} {issue.fix}".strip())
+        everywhere = not place and issue.category in ("coherence", "style") and "whole" in fold(issue.location)
+        for title in [one.title for one in body] if everywhere else [place]:
+            issues.setdefault(title, []).append(f"{issue.description} {issue.fix}".strip())
     sections, fixes = [], {}
     for section in body:
         own = [known[id] for id in dict.fromkeys(id for one in section.sentences for id in one.claims) if id in known]

@@ -55,6 +55,8 @@ class DraftStatement(NamedTuple):
     text: str
     claims: tuple[Claim | None, ...]  # None: bound to a claim there is not
     sources: tuple[SourceCard, ...]
+    derived: tuple[str, ...] = ()  # figures that the sentence computes
+    is_synthesis: bool = False
 
     @property
     def quotes(self) -> list[str]:
@@ -63,7 +65,8 @@ class DraftStatement(NamedTuple):
     @property
     def origins(self) -> list[str]:
         """When the sources were published, and their titles: "a study of 2021" rests on these."""
-        return [f"{card.published or ''} {card.title}".replace("-", " ") for card in self.sources]
+        dates = [part.lstrip("0") for card in self.sources for part in (card.published or "").split("-")]
+        return [*(card.title.replace("-", " ") for card in self.sources), *dates]
 
     @property
     def holds(self) -> bool:
@@ -95,7 +98,11 @@ class ReviewCase:
                 bound = tuple(self._claims.get(id) for id in sentence.claims)
                 documents = dict.fromkeys(span.document for claim in bound if claim for span in claim.spans)
                 sources = tuple(self._sources[name] for name in documents if name in self._sources)
-                found.append(DraftStatement(section.title, section.role, sentence.text, bound, sources))
+                derived = tuple(f"{figure.value:,.15g} {figure.value:.15g}" for figure in sentence.derived)
+                is_synthesis = sentence.kind == "synthesis"
+                found.append(
+                    DraftStatement(section.title, section.role, sentence.text, bound, sources, derived, is_synthesis)
+                )
         return found
 
     @cached_property
@@ -149,11 +156,12 @@ def check_accuracy(case: ReviewCase) -> Iterator[DraftFault]:
             issue = f"not supported: {truncate(fact.text)}"
             yield make_fault("accuracy", "critical", fact.place, issue, "drop the sentence")
             continue
-        if strange := _find_figures(fact.text) - _find_figures(" ".join([*fact.quotes, *fact.origins])):
+        if strange := _find_figures(fact.text) - _find_figures(" ".join([*fact.quotes, *fact.origins, *fact.derived])):
             issue = f"no passage behind it has {', '.join(sorted(strange))}: {truncate(fact.text)}"
             yield make_fault("accuracy", "critical", fact.place, issue, "give the figure as the passage has it")
         said = _CONCLUDES.search(fact.text)
-        if said and not _CONCLUDES.search(" ".join(fact.quotes)):
+        # Of what follows from several passages a judge has said that it does.
+        if said and not fact.is_synthesis and not _CONCLUDES.search(" ".join(fact.quotes)):
             issue = f"concludes (“{said.group().lower()}”) what no passage concludes: {truncate(fact.text)}"
             fix = "say what the source says and leave the conclusion out"
             yield make_fault("accuracy", "major", fact.place, issue, fix)
