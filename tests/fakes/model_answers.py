@@ -327,7 +327,9 @@ def judge_pairs(prompt: ModelPrompt) -> dict[str, Any]:
     short = [name for name in prompt.schema.get("properties", {}) if name.startswith("answer")]
     if short:
         return dict.fromkeys(short, "yes")
-    pairs = [{"pair": number, "verdict": "supported", "sure": 9} for number, _ in _find_lines(prompt)]
+    drawn = [int(number) for number in re.findall(r"^Sentence (\d+): ", prompt.text, re.M)]
+    numbers = drawn or [number for number, _ in _find_lines(prompt)]
+    pairs = [{"pair": number, "verdict": "supported", "sure": 9} for number in numbers]
     return {"verdicts": pairs, "conflicts": []}
 
 

@@ -16,7 +16,7 @@ from openassay.nodes.analyse import SURE
 from openassay.nodes.mend import UNTITLED, SentencesBySection, settle_draft, settle_titles
 from openassay.nodes.report import build_sections, list_open_questions, select_answers
 from openassay.nodes.verify import judge_statements, read_contexts
-from openassay.reasoning.base import Draft, DraftSentence, WriteRequest
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence, WriteRequest
 from openassay.state import (
     State,
     load_analysis,
@@ -31,6 +31,7 @@ from openassay.text.words import fold
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
+NOT_FOUND_TITLE = "What could not be found"
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
 
 
@@ -64,10 +65,9 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         checked = await recheck_draft(draft, claims, titles, terms, context)
     opening = build_opening(state, context.options.depth, terms)
     sections = []
-    # A composed report is not disowned at its top: how little is behind it stands where it says what was not found.
-    waits = draft.composed and any(section.role == "not_found" for section in draft.sections)
-    if draft.composed and not waits:
-        opening = ()
+    # A composed report is not disowned at its top: how little is behind it stands where it says what was not found. A
+    # short answer, which nobody composes, opens with it (C-10).
+    waits = draft.composed
     for section, sentences in zip(draft.sections, checked, strict=True):
         # Two sentences that failed may both have become the claim they were bound to.
         once = {sentence.text: sentence for kept in sentences for sentence in kept}
@@ -77,6 +77,10 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
             first = opening if not waits or section.role == "not_found" else ()
             sections.append(section.model_copy(update={"sentences": (*first, *once.values())}))
             opening = () if first else opening
+    if opening and waits:
+        lacking = DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=opening)
+        at = next((at for at, section in enumerate(sections) if section.role == "conclusion"), len(sections))
+        sections.insert(at, lacking)
     answers = []
     for answer in select_answers(draft.answers, claims):
         # Whom it is about is dropped, unless in words of the question or of what was read for it.

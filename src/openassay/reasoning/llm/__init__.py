@@ -5,16 +5,18 @@ answer, the rules make it, with a notice.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from typing import TypeVar
 
 from openassay.models.evidence import Analysis, Claim, Disagreement, Judgement
-from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understanding
+from openassay.models.plan import Depth, Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique
 from openassay.protocols import Emit, LanguageModel
 from openassay.reasoning import base
 from openassay.reasoning.llm import compose, follows, plan, read, verify, voices, write
-from openassay.reasoning.llm.step import SideBySide, StepRunner, TokenStream
+from openassay.reasoning.llm.forms import OutputForm
+from openassay.reasoning.llm.step import Job, SideBySide, StepRunner, TokenStream
 from openassay.reasoning.llm.verify import StatementQuotes
 from openassay.reasoning.rules.critique import run_checks
 
@@ -46,6 +48,11 @@ CAPABLE_STEPS = (
     compose.OPENING_STEP,
     compose.MEND_STEP,
 )
+
+
+A = TypeVar("A", bound=OutputForm)
+S = TypeVar("S")
+R = TypeVar("R")
 
 
 class LLMReasoner:
@@ -164,11 +171,7 @@ class LLMReasoner:
         """A small model is not asked; what the model leaves out the rules judge."""
         if not pairs or self._steps.is_small(follows.FOLLOWS_STEP):
             return await self._rules.judge_syntheses(pairs)
-        starts = range(0, len(pairs), follows.MAX_PAIRS)
-        batches = [pairs[start : start + follows.MAX_PAIRS] for start in starts]
-        jobs = [follows.build_follows_job(batch, str(number)) for number, batch in enumerate(batches, 1)]
-        parts = await asyncio.gather(*(self._steps.run(job) for job in jobs))
-        said = {pair: judgement for part in parts if part for pair, judgement in part.items()}
+        said = await self._ask_in_parts(pairs, follows.MAX_PAIRS, follows.build_follows_job)
         left = [pair for pair in pairs if pair not in said]
         said |= dict(zip(left, await self._rules.judge_syntheses(left), strict=True))
         return [said[pair] for pair in pairs]
@@ -177,14 +180,18 @@ class LLMReasoner:
         """A small model is not asked; what the model leaves out the rules tell."""
         if self._steps.is_small(voices.VOICES_STEP):
             return await self._rules.compare_voices(pairs)
-        starts = range(0, len(pairs), voices.MAX_PAIRS)
-        batches = [pairs[start : start + voices.MAX_PAIRS] for start in starts]
-        jobs = [voices.build_voices_job(batch, str(number)) for number, batch in enumerate(batches, 1)]
-        parts = await asyncio.gather(*(self._steps.run(job) for job in jobs))
-        said = {pair: is_one for part in parts if part for pair, is_one in part.items()}
+        said = await self._ask_in_parts(pairs, voices.MAX_PAIRS, voices.build_voices_job)
         left = [pair for pair in pairs if pair not in said]
         said |= dict(zip(left, await self._rules.compare_voices(left), strict=True))
         return [said[pair] for pair in pairs]
+
+    async def _ask_in_parts(
+        self, items: Sequence[S], most: int, build: Callable[[Sequence[S], str], Job[A, S, dict[S, R]]]
+    ) -> dict[S, R]:
+        """Ask about items in as few calls as may be, side by side; what was not answered is not there."""
+        parts = [items[start : start + most] for start in range(0, len(items), most)]
+        found = await asyncio.gather(*(self._steps.run(build(part, str(at))) for at, part in enumerate(parts, 1)))
+        return {item: answer for part in found if part for item, answer in part.items()}
 
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[base.Conflict] = (), known: base.DisputeContext | None = None
@@ -193,8 +200,9 @@ class LLMReasoner:
 
     async def write(self, request: base.WriteRequest) -> base.Draft:
         baseline = await self._rules.write(request)
-        is_capable = self._steps.is_capable(compose.SECTION_STEP) and compose.list_claims(request)
-        if is_capable and (draft := await self._compose(request)):
+        # A short answer is written in one call, in the sections that the plan has for it.
+        composes = self._steps.is_capable(compose.SECTION_STEP) and request.plan.depth is not Depth.QUICK
+        if composes and compose.list_claims(request) and (draft := await self._compose(request)):
             return compose.add_baseline(draft, baseline, request)
         if not write.select_usable_claims(request):
             return baseline
@@ -243,14 +251,11 @@ class LLMReasoner:
 
     async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.DraftSentence]:
         claims = compose.NumberedClaims(request.claims, request.heads)
-        starts = range(0, len(request.failures), compose.MAX_FAILURES)
-        parts = [
-            request.model_copy(update={"failures": request.failures[start : start + compose.MAX_FAILURES]})
-            for start in starts
-        ]
-        jobs = [compose.build_mend_job(part, claims, str(number)) for number, part in enumerate(parts, 1)]
-        found = await asyncio.gather(*(self._steps.run(job) for job in jobs))
-        return {failure: made for part in found if part for failure, made in part.items()}
+
+        def build(failures: Sequence[base.FailedSentence], task: str) -> compose.MendJob:
+            return compose.build_mend_job(request.model_copy(update={"failures": tuple(failures)}), claims, task)
+
+        return await self._ask_in_parts(request.failures, compose.MAX_FAILURES, build)
 
     async def write_verbatim(self, request: base.WriteRequest) -> base.Draft:
         return await self._rules.write_verbatim(request)

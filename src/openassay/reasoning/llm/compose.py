@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple, cast, get_args
 
 from openassay.errors import ReasoningError
 from openassay.models.evidence import Claim, Verdict
-from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Operation
 from openassay.reasoning.base import (
     Draft,
@@ -31,7 +30,7 @@ OUTLINE_STEP = ReasoningStep("outline", stage="write", role="writer", output="ou
 SECTION_STEP = ReasoningStep("section", stage="write", role="writer", output="section", purpose="finish")
 OPENING_STEP = ReasoningStep("opening", stage="write", role="writer", output="abstract", purpose="finish")
 MEND_STEP = ReasoningStep("mend", stage="write", role="writer", output="mended sentences", purpose="finish")
-MAX_SECTIONS, MAX_SECTIONS_QUICK = 8, 2
+MAX_SECTIONS = 8
 MAX_SECTION_CLAIMS, MAX_SENTENCE_CLAIMS = 40, 8
 MAX_SENTENCES, MAX_OPENING = 40, 16
 MAX_FAILURES = 40  # sentences that are mended in one call
@@ -133,18 +132,16 @@ class Outline(NamedTuple):
 
 
 def build_outline_job(request: WriteRequest, claims: NumberedClaims) -> Job[OutlineForm, Claim, Outline]:
-    most = MAX_SECTIONS_QUICK if request.plan.depth is Depth.QUICK else MAX_SECTIONS
-
     def build(shown: Sequence[Claim]) -> dict[str, str]:
         return {
             "claims": wrap_tag("source", "\n".join(claims.show(claim, SHORT_QUOTE, 1) for claim in shown)),
             "disputes": claims.show_disputes(request, shown),
             "question": wrap_tag("message", request.plan.goal),
             "questions": wrap_tag("message", number_lines(question.text for question in request.plan.questions)),
-            "most": str(most),
+            "most": str(MAX_SECTIONS),
         }
 
-    lists = {"sections": most, "claims": MAX_SECTION_CLAIMS}
+    lists = {"sections": MAX_SECTIONS, "claims": MAX_SECTION_CLAIMS}
     return Job(
         OUTLINE_STEP,
         OutlineForm,
@@ -307,7 +304,6 @@ def build_opening_job(
 ) -> Job[OpeningForm, Claim, Opening]:
     """The claims that the sections rest on are shown without quotes: the sections say what is in them."""
     used = {id for section in sections for sentence in section.sentences for id in sentence.claims}
-    quick = request.plan.depth is Depth.QUICK
     lines = [
         f"## {section.title}\n"
         + " ".join(f"{sentence.text} {claims.show_names(sentence.claims)}".strip() for sentence in section.sentences)
@@ -322,8 +318,8 @@ def build_opening_job(
             "question": wrap_tag("message", request.plan.goal),
             "style": STYLES[request.style],
             "language": request.language or "the language of the question",
-            "abstract": "one to three sentences" if quick else "120 to 220 words",
-            "conclusion": "none at all" if quick else "60 to 120 words",
+            "abstract": "120 to 220 words",
+            "conclusion": "60 to 120 words",
             "banned": ", ".join(request.banned) or "none",
             "fixes": fixes,
         }
@@ -334,12 +330,12 @@ def build_opening_job(
         OpeningForm,
         forms.build_schema(OpeningForm, "Opening", lists),
         build,
-        convert=lambda answer, _: convert_opening(answer, claims, quick=quick),
+        convert=lambda answer, _: convert_opening(answer, claims),
         sources=[claim for claim in list_claims(request) if claim.id in used],
     )
 
 
-def convert_opening(answer: OpeningForm, claims: NumberedClaims, *, quick: bool) -> Opening:
+def convert_opening(answer: OpeningForm, claims: NumberedClaims) -> Opening:
     parts: dict[str, list[DraftSentence]] = {part: [] for part in PARTS}
     for item in answer.sentences:
         if sentence := build_sentence(item.kind, item.text, claims.find(item.claims), item.derived, claims):
@@ -352,7 +348,7 @@ def convert_opening(answer: OpeningForm, claims: NumberedClaims, *, quick: bool)
         named = [claim for claim in claims.find(given.claims) if text and fold(text) in fold(claim.text)]
         if named and len(text.split()) <= MAX_ANSWER_WORDS:
             answers.append(DraftAnswer(text=text, claims=tuple(claim.id for claim in named)))
-    return Opening(tuple(parts["abstract"]), () if quick else tuple(parts["conclusion"]), tuple(answers))
+    return Opening(tuple(parts["abstract"]), tuple(parts["conclusion"]), tuple(answers))
 
 
 def keep_opening(previous: Draft) -> Opening:
@@ -456,9 +452,10 @@ class MendForm(forms.OutputForm):
 
 
 Mended = dict[FailedSentence, DraftSentence]
+MendJob = Job[MendForm, FailedSentence, Mended]
 
 
-def build_mend_job(request: MendRequest, claims: NumberedClaims, task: str) -> Job[MendForm, FailedSentence, Mended]:
+def build_mend_job(request: MendRequest, claims: NumberedClaims, task: str) -> MendJob:
     known = {claim.id: claim for claim in request.claims}
 
     def build(shown: Sequence[FailedSentence]) -> dict[str, str]:

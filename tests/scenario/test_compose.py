@@ -1,0 +1,108 @@
+"""A report that a capable model composes, behind real HTTP: what follows is published, what does not is mended."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openassay.models.report import Sentence
+from tests.fakes import model_answers as sensible
+from tests.fakes.llm_api import ModelPrompt
+from tests.scenario.test_worst_writer import picks_all, published, run_with
+
+FILES = {
+    "2019": "In 2019 the survey office found that Lake Marrow covered 412 square kilometres.",
+    "2024": "In 2024 the water board found that Lake Marrow covered 398 square kilometres.",
+    "ferry": "The ferry on Lake Marrow carried 60 passengers a day in 2024.",
+}
+DIFFERENCE = "Lake Marrow covered 14 square kilometres less in 2024 than in 2019."
+TOO_MUCH = "Lake Marrow covered 25 square kilometres less in 2024 than in 2019."
+CAUSE = "The ferry made Lake Marrow shrink from 2019 to 2024."
+TRUE_AFTER_ALL = "Lake Marrow covered less in 2024 than in 2019."
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
+    (tmp_path / "docs").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / "docs" / f"{name}.txt").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def numbers_of(prompt: ModelPrompt, *words: str) -> list[int]:
+    """The claims of a prompt that have a word."""
+    lines = re.findall(r"^\[(\d+)\] (.+)$", prompt.text, re.M)
+    return [int(number) for number, text in lines if any(word in text for word in words)]
+
+
+def write_with(*sentences: dict[str, Any]) -> Callable[[ModelPrompt], dict[str, Any]]:
+    """A section with a sentence for each claim, and with these where the claims of both years are there."""
+
+    def write(prompt: ModelPrompt) -> dict[str, Any]:
+        drafted = sensible.write_section(prompt)
+        both = numbers_of(prompt, "412", "398")
+        if len(both) == 2:
+            drafted["sentences"] += [{"kind": "synthesis", "claims": both, "derived": [], **one} for one in sentences]
+        return drafted
+
+    return write
+
+
+def one_section(prompt: ModelPrompt) -> dict[str, Any]:
+    outline = sensible.outline_claims(prompt)
+    numbers = [number for section in outline["sections"] for number in section["claims"]]
+    return {**outline, "sections": [{"title": "Area by year", "purpose": "How large.", "claims": sorted(numbers)}]}
+
+
+def judge(prompt: ModelPrompt) -> dict[str, Any]:
+    """Says no to causes."""
+    said = sensible.judge_pairs(prompt)
+    texts = dict(re.findall(r"^Sentence (\d+): (.*)$", prompt.text, re.M))
+    for item in said.get("verdicts", []):
+        if "made Lake Marrow shrink" in texts.get(str(item["pair"]), ""):
+            item |= {"verdict": "not_found", "unsaid": "made"}
+    return said
+
+
+def facts(report: Any) -> dict[str, Sentence]:
+    return {one.text: one for section in report.sections for one in section.sentences if one.kind != "frame"}
+
+
+@pytest.mark.requirement("X-03")
+async def test_what_follows_is_published_with_how_its_figures_come_about(lake: Path) -> None:
+    right = {"text": DIFFERENCE, "derived": ["14 = difference(412, 398)"]}
+    wrong = {"text": TOO_MUCH, "derived": ["25 = difference(412, 398)"]}
+    answers = {"Outline": one_section, "Section": write_with(right, wrong), "Picks": picks_all}
+    async with run_with(answers, lake) as report:
+        said = facts(report)
+        drawn = said[DIFFERENCE]
+        assert (drawn.kind, len(drawn.claims)) == ("synthesis", 2)
+        assert [(figure.value, figure.operation, figure.operands) for figure in drawn.derived] == [
+            (14, "difference", (412, 398))
+        ]
+        assert len(drawn.citations) == 2, "it opens the passages of both"
+        assert TOO_MUCH not in said
+        assert "Area by year" in [section.title for section in report.sections]
+
+
+@pytest.mark.requirement("X-03")
+async def test_what_does_not_follow_goes_back_to_the_writer_with_the_reason(lake: Path) -> None:
+    reasons: list[str] = []
+
+    def mend(prompt: ModelPrompt) -> dict[str, Any]:
+        reasons.extend(re.findall(r"Wrong: (.*)", prompt.text))
+        both = numbers_of(prompt, "412", "398")
+        number = next(int(n) for n, text in re.findall(r"^(\d+)\. (.*)$", prompt.text, re.M) if text.startswith(CAUSE))
+        return {"sentences": [{"sentence": number, "kind": "synthesis", "claims": both, "text": TRUE_AFTER_ALL}]}
+
+    answers = {
+        "Outline": one_section, "Section": write_with({"text": CAUSE}), "Picks": picks_all, "Verdicts": judge,
+        "Mended": mend,
+    }  # fmt: skip
+    async with run_with(answers, lake) as report:
+        assert any("“made”" in reason for reason in reasons)
+        assert CAUSE not in published(report)
+        assert TRUE_AFTER_ALL in facts(report)
