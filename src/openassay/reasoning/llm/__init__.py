@@ -230,7 +230,7 @@ class LLMReasoner:
             kept = [one for one in previous.sections if one.title == section.title] if previous else []
             sentences = kept[0].sentences if kept else ()
             if not kept or section.title in fixes:
-                job = compose.build_section_job(request, claims, outline, section, fixes.get(section.title, ""))
+                job = compose.build_section_job(request, claims, outline, number, fixes.get(section.title, ""))
                 tokens = streams.stream(number)
                 written = await self._steps.run(job, tokens.start)
                 await tokens.flush()

@@ -186,8 +186,12 @@ SectionJob = Job[SectionForm, Claim, tuple[DraftSentence, ...]]
 
 
 def build_section_job(
-    request: WriteRequest, claims: NumberedClaims, outline: Outline, section: OutlineSection, fixes: str = ""
+    request: WriteRequest, claims: NumberedClaims, outline: Outline, number: int, fixes: str = ""
 ) -> SectionJob:
+    """Ask for one section of an outline. Its number names the call: its title may have words of documents, which no
+    trace may have."""
+    section = outline.sections[number]
+
     def build(shown: Sequence[Claim]) -> dict[str, str]:
         return {
             "claims": wrap_tag("source", "\n".join(map(claims.show, shown))),
@@ -210,7 +214,7 @@ def build_section_job(
         build,
         convert=lambda answer, _: convert_sentences(answer.sentences, claims),
         sources=section.claims,
-        task=section.title,
+        task=str(number + 1),
     )
 
 
