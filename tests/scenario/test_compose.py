@@ -17,6 +17,7 @@ FILES = {
     "2024": "In 2024 the water board found that Lake Marrow covered 398 square kilometres.",
     "ferry": "The ferry on Lake Marrow carried 60 passengers a day in 2024.",
 }
+QUESTION = "How did the area of Lake Marrow change?"
 DIFFERENCE = "Lake Marrow covered 14 square kilometres less in 2024 than in 2019."
 TOO_MUCH = "Lake Marrow covered 25 square kilometres less in 2024 than in 2019."
 CAUSE = "The ferry made Lake Marrow shrink from 2019 to 2024."
@@ -76,7 +77,7 @@ async def test_what_follows_is_published_with_how_its_figures_come_about(lake: P
     right = {"text": DIFFERENCE, "derived": ["14 = difference(412, 398)"]}
     wrong = {"text": TOO_MUCH, "derived": ["25 = difference(412, 398)"]}
     answers = {"Outline": one_section, "Section": write_with(right, wrong), "Picks": picks_all}
-    async with run_with(answers, lake) as report:
+    async with run_with(answers, lake, QUESTION) as report:
         said = facts(report)
         drawn = said[DIFFERENCE]
         assert (drawn.kind, len(drawn.claims)) == ("synthesis", 2)
@@ -102,7 +103,7 @@ async def test_what_does_not_follow_goes_back_to_the_writer_with_the_reason(lake
         "Outline": one_section, "Section": write_with({"text": CAUSE}), "Picks": picks_all, "Verdicts": judge,
         "Mended": mend,
     }  # fmt: skip
-    async with run_with(answers, lake) as report:
+    async with run_with(answers, lake, QUESTION) as report:
         assert any("“made”" in reason for reason in reasons)
         assert CAUSE not in published(report)
         assert TRUE_AFTER_ALL in facts(report)

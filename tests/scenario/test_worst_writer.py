@@ -222,13 +222,15 @@ def picks_all(prompt: ModelPrompt) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def run_with(answers: dict[str, Any], tmp_path: Path, **options: Any) -> AsyncIterator[Report]:
+async def run_with(
+    answers: dict[str, Any], tmp_path: Path, question: str = "What is known of it?", **options: Any
+) -> AsyncIterator[Report]:
     """A run on documents by the language reasoner, its model behind real HTTP."""
     async with FakeLlmServer(FakeModel(answers)) as provider:
         models = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
         async with open_engine(load(data_dir=tmp_path / "data", llm=models)) as engine:
             given = {"depth": "standard", "docs": (str(tmp_path / "docs"),), "model": "openai:gpt-4o", **options}
-            run = await engine.start("What is known of it?", ResearchOptions.model_validate(given))
+            run = await engine.start(question, ResearchOptions.model_validate(given))
             outcome = await engine.wait(run.id)
             assert outcome.report is not None, outcome.run.error
             check_report(outcome.report, stored_texts(tmp_path / "data"))

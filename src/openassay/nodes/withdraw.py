@@ -109,7 +109,8 @@ async def _rejudge_claims(
         if spans := [span for span in (*claim.spans, *claim.against) if span.document not in removed]:
             for text in dict.fromkeys((claim.text, *(" ".join(span.quote.split()) for span in spans))):
                 draft = DraftClaim(wordings=(text,), findings=(), questions=claim.questions, relevance=claim.relevance)
-                wordings.append(verify.ClaimWording(claim.id, draft, text, verify.read_contexts(spans, documents)))
+                contexts = [found.add_names(text) for found in verify.read_contexts(spans, documents)]
+                wordings.append(verify.ClaimWording(claim.id, draft, text, contexts))
     judged = await verify.judge_statements(verify.list_pairs(wordings), context)
     known = {name: assess_credibility(document) for name, document in documents.items()}
     ratings = {name: SourceRating.model_validate(rating) for name, rating in left["credibility"].items()}
