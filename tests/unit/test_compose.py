@@ -8,7 +8,7 @@ from openassay.models.evidence import Claim, Disagreement, Mark, QuoteSpan, Verd
 from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
-from openassay.reasoning.llm.compose import NumberedClaims, parse_derived
+from openassay.reasoning.llm.compose import NumberedClaims, parse_figure
 from openassay.reasoning.llm.step import SideBySide
 from tests.unit.test_language_reasoner import Events, plan_of, reasoner
 
@@ -187,7 +187,7 @@ async def test_whether_a_sentence_follows_is_the_model_s_to_say_and_else_the_flo
     ],
 )
 def test_how_a_figure_comes_about_is_read(line: str, figure: tuple[str, float, tuple[Any, ...]] | None) -> None:
-    found = parse_derived(line, NumberedClaims(CLAIMS, {}))
+    found = parse_figure(line, NumberedClaims(CLAIMS, {}))
     assert (found and (found.operation, found.value, found.operands)) == figure
 
 

@@ -15,7 +15,7 @@ from openassay.models.evidence import Mark, Verdict
 from openassay.models.report import KeyFigure, ReportClaim, ReportData, ReportSpan, ReportStatus, Sentence, ShortAnswer
 from openassay.verification.figures import find_numbers_by_day
 from openassay.verification.statement_check import extract_numbers
-from openassay.verification.synthesis import compute_figure, is_rounded, list_roundings
+from openassay.verification.synthesis import compute_figure, is_same_figure, list_roundings
 from openassay.verification.wording import LEAST_CONTENT_SHARE, content_share
 
 MAX_TIES = 1_000_000  # of statements to spans: real reports have some hundreds
@@ -123,7 +123,7 @@ class _ReportChecker:
             there += [_find_dates(_statement_text(stated), claim) for claim in self._claims_of(stated)]
             for figure in derived:
                 value = compute_figure(figure)
-                if value is None or not is_rounded(figure.value, value):
+                if value is None or not is_same_figure(figure.value, value):
                     yield f"{figure.value:g} is not the {figure.operation} it is called"
                 operands = {abs(float(one)) for one in figure.operands if isinstance(one, int | float)}
                 if figure.operation != "count" and operands.difference(*there):

@@ -16,7 +16,7 @@ from openassay.nodes.analyse import SURE
 from openassay.nodes.mend import UNTITLED, SentencesBySection, settle_draft, settle_titles
 from openassay.nodes.report import build_sections, list_open_questions, select_answers
 from openassay.nodes.verify import judge_statements, read_contexts
-from openassay.reasoning.base import Draft, DraftSection, DraftSentence, WriteRequest
+from openassay.reasoning.base import Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest
 from openassay.state import (
     State,
     load_analysis,
@@ -64,31 +64,8 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state))
         checked = await recheck_draft(draft, claims, titles, terms, context)
     opening = build_opening(state, context.options.depth, terms)
-    sections = []
-    # A composed report is not disowned at its top: how little is behind it stands where it says what was not found. A
-    # short answer, which nobody composes, opens with it (C-10).
-    waits = draft.composed
-    for section, sentences in zip(draft.sections, checked, strict=True):
-        # Two sentences that failed may both have become the claim they were bound to.
-        once = {sentence.text: sentence for kept in sentences for sentence in kept}
-        # A disagreement needs a statement on each side; a section that lost all its sentences is gone.
-        has_facts = any(sentence.claims for sentence in once.values())
-        if once and (has_facts or section.role in ("not_found", "conclusion", "notice")):
-            first = opening if not waits or section.role == "not_found" else ()
-            sections.append(section.model_copy(update={"sentences": (*first, *once.values())}))
-            opening = () if first else opening
-    if opening and waits:
-        lacking = DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=opening)
-        at = next((at for at, section in enumerate(sections) if section.role == "conclusion"), len(sections))
-        sections.insert(at, lacking)
-    answers = []
-    for answer in select_answers(draft.answers, claims):
-        # Whom it is about is dropped, unless in words of the question or of what was read for it.
-        spans = [span for name in answer.claims for span in claims[name].spans]
-        texts = [*(span.quote for span in spans), *(titles.get(span.document, "") for span in spans)]
-        if answer.about and not terms.covers_title(answer.about) and not KnownTerms(texts).covers_title(answer.about):
-            answer = answer.model_copy(update={"about": ""})
-        answers.append(answer)
+    sections = assemble_sections(draft, checked, opening)
+    answers = check_answers(draft, claims, titles, terms)
     statements = count_statements(draft, checked, claims)
     draft = draft.model_copy(
         update={
@@ -121,6 +98,44 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         "status": Status.REVIEWING,
         "current_agent": "synthesis",
     }
+
+
+def assemble_sections(
+    draft: Draft, checked: SentencesBySection, opening: tuple[DraftSentence, ...]
+) -> list[DraftSection]:
+    """Make the sections of what may be published of each; `opening` is what has to be said of how much is behind it."""
+    sections = list[DraftSection]()
+    # A composed report is not disowned at its top: how little is behind it stands where it says what was not found. A
+    # short answer, which nobody composes, opens with it (C-10).
+    waits = draft.composed
+    for section, sentences in zip(draft.sections, checked, strict=True):
+        # Two sentences that failed may both have become the claim they were bound to.
+        once = {sentence.text: sentence for kept in sentences for sentence in kept}
+        # A disagreement needs a statement on each side; a section that lost all its sentences is gone.
+        has_facts = any(sentence.claims for sentence in once.values())
+        if once and (has_facts or section.role in ("not_found", "conclusion", "notice")):
+            first = opening if not waits or section.role == "not_found" else ()
+            sections.append(section.model_copy(update={"sentences": (*first, *once.values())}))
+            opening = () if first else opening
+    if opening and waits:
+        lacking = DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=opening)
+        at = next((at for at, section in enumerate(sections) if section.role == "conclusion"), len(sections))
+        sections.insert(at, lacking)
+    return sections
+
+
+def check_answers(
+    draft: Draft, claims: Mapping[str, Claim], titles: Mapping[str, str], terms: KnownTerms
+) -> list[DraftAnswer]:
+    answers = []
+    for answer in select_answers(draft.answers, claims):
+        # Whom it is about is dropped, unless in words of the question or of what was read for it.
+        spans = [span for name in answer.claims for span in claims[name].spans]
+        texts = [*(span.quote for span in spans), *(titles.get(span.document, "") for span in spans)]
+        if answer.about and not terms.covers_title(answer.about) and not KnownTerms(texts).covers_title(answer.about):
+            answer = answer.model_copy(update={"about": ""})
+        answers.append(answer)
+    return answers
 
 
 def count_statements(draft: Draft, checked: SentencesBySection, claims: Mapping[str, Claim]) -> dict[str, int]:

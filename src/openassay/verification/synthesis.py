@@ -41,7 +41,7 @@ def compute_figure(figure: DerivedFigure) -> float | None:
             return 100 * (second - first) / first if first else None
 
 
-def is_rounded(told: float, value: float) -> bool:
+def is_same_figure(told: float, value: float) -> bool:
     """Whether a figure is what it was computed to be, as it may be rounded."""
     return abs(abs(value) - abs(told)) <= max(ROUNDED, SHARE_ROUNDED * abs(value))
 
@@ -150,7 +150,7 @@ def _check_figure(
     value = compute_figure(figure)
     if value is None:
         yield StatementProblem("figure", f"{figure.value:g} cannot be computed as it says ({figure.operation})")
-    elif not is_rounded(figure.value, value):
+    elif not is_same_figure(figure.value, value):
         yield StatementProblem("figure", f"{figure.value:g} comes to {value:g} ({figure.operation})")
     if figure.operation == "count":
         known = {claim.id for claim in claims}

@@ -22,7 +22,7 @@ from openassay.reasoning.base import (
 )
 from openassay.reasoning.llm import forms
 from openassay.reasoning.llm.step import Job, ReasoningStep, number_lines, wrap_tag
-from openassay.reasoning.llm.write import CONCLUSION, MAX_ANSWER_WORDS, STYLES, get_abstract_title
+from openassay.reasoning.llm.write import CONCLUSION, MAX_ANSWER_WORDS, STYLES, ShortAnswerForm, get_abstract_title
 from openassay.text.sentences import split_sentences
 from openassay.text.words import fold
 
@@ -168,7 +168,7 @@ def convert_outline(answer: OutlineForm, claims: NumberedClaims, shown: Sequence
 # Sections.
 
 
-class SentenceForm(forms.OutputForm):
+class SectionSentenceForm(forms.OutputForm):
     """The claims come before the text: who has named them writes what they say."""
 
     opens: forms.Text = ""
@@ -179,7 +179,7 @@ class SentenceForm(forms.OutputForm):
 
 
 class SectionForm(forms.OutputForm):
-    sentences: list[SentenceForm]
+    sentences: list[SectionSentenceForm]
 
 
 SectionJob = Job[SectionForm, Claim, tuple[DraftSentence, ...]]
@@ -218,7 +218,7 @@ def build_section_job(
     )
 
 
-def convert_sentences(items: Sequence[SentenceForm], claims: NumberedClaims) -> tuple[DraftSentence, ...]:
+def convert_sentences(items: Sequence[SectionSentenceForm], claims: NumberedClaims) -> tuple[DraftSentence, ...]:
     """Return the sentences that name a claim, and the frames; where none names one, the answer is of no use."""
     found = list[DraftSentence]()
     for position, item in enumerate(items):
@@ -241,7 +241,7 @@ def build_sentence(
     if not named:
         return DraftSentence(text=plain)
     is_synthesis = len(named) > 1 and forms.match_option(kind, KINDS, "fact") == "synthesis"
-    figures = [figure for line in derived if (figure := parse_derived(line, claims))]
+    figures = [figure for line in derived if (figure := parse_figure(line, claims))]
     return DraftSentence(
         text=plain,
         claims=tuple(claim.id for claim in named),
@@ -250,7 +250,7 @@ def build_sentence(
     )
 
 
-def parse_derived(line: str, claims: NumberedClaims) -> DerivedFigure | None:
+def parse_figure(line: str, claims: NumberedClaims) -> DerivedFigure | None:
     """Read "7.7 = difference(190.1, 182.4)"; None where it is no such thing."""
     match = _DERIVED.search(line)
     if not match or match[2].lower() not in get_args(Operation):
@@ -287,14 +287,9 @@ class OpeningSentenceForm(forms.OutputForm):
     derived: forms.Texts = []
 
 
-class OpeningAnswerForm(forms.OutputForm):
-    claims: forms.Numbers
-    text: forms.Phrase
-
-
 class OpeningForm(forms.OutputForm):
     sentences: list[OpeningSentenceForm]
-    answers: list[OpeningAnswerForm] = []
+    answers: list[ShortAnswerForm] = []
 
 
 class Opening(NamedTuple):
