@@ -210,7 +210,7 @@ class HtmlRenderer(layout.ReportLayout):
                 details += f'<br><span class="click">Statements that cite it: {links}</span>'
             anchor = f' id="ref{self.numbers[card.id]}"' if self.linked else ""
             items += f"<li{anchor}>{_render_source_name(card)}<br><small>{details}</small></li>"
-        legend = " · ".join(f"{mark} {meaning}" for mark, meaning in layout.LEGEND.items())
+        legend = " · ".join(f"{mark} {meaning}" for mark, meaning in layout.explain_signs(self.report))
         return f'<h2>References</h2><ul>{items}</ul><p class="note">{legend}</p>'
 
 

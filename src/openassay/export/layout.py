@@ -16,6 +16,15 @@ LEGEND = {
 }
 FIGURE_COLUMNS = ("What", "Value", "When", "Source")
 FOLLOWS = "Follows from several statements of the sources taken together"
+
+
+def explain_signs(report: ReportData) -> list[tuple[str, str]]:
+    """The signs beside the statements of a report, and what they mean."""
+    signs = [(str(mark), meaning) for mark, meaning in LEGEND.items()]
+    drawn = any(sentence.kind == "synthesis" for section in report.sections for sentence in section.sentences)
+    return [*signs, ("∴", "follows from several of these taken together")] if drawn else signs
+
+
 MAX_TITLES = 4  # behind one side of a dispute
 MAX_ACCENTS = 5  # above and below one letter; no script has more
 # What no page can show, XML may not hold, or turns the text around it: controls, halves of characters, directions.

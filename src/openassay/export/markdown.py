@@ -128,7 +128,7 @@ class MarkdownRenderer(layout.ReportLayout):
             if self.shows_figures(section):
                 parts.append(self._render_figures())
         if report.sources:
-            legend = " · ".join(f"{mark} {meaning}" for mark, meaning in layout.LEGEND.items())
+            legend = " · ".join(f"{mark} {meaning}" for mark, meaning in layout.explain_signs(self.report))
             parts += [f"*{legend}*", self.render_references(), self._render_evidence()]
         parts += self._render_review()
         rows = "\n".join(f"| {name} | {self.escape(value)} |" for name, value in self.describe_quality().items())

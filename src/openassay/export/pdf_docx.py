@@ -22,9 +22,9 @@ from typing import Any, Literal, TypeAlias
 from openassay.errors import ConfigurationError, OpenAssayError, install_help
 from openassay.export.layout import (
     FIGURE_COLUMNS,
-    LEGEND,
     ReportLayout,
     describe_source,
+    explain_signs,
     get_web_address,
     split_paragraphs,
     to_printable,
@@ -266,7 +266,7 @@ class DocumentBuilder(ReportLayout):
         day = f" · {report.metadata.finished[:10]}" if report.metadata.finished else ""
         yield _make_paragraph(f"{report.status} · confidence {report.confidence} · {self.checked}{day}", "faint")
         if report.claims:  # the legend comes before the first mark
-            signs = [(Inline(mark, kind="sign"), Inline(f" {meaning}   ")) for mark, meaning in LEGEND.items()]
+            signs = [(Inline(mark, kind="sign"), Inline(f" {meaning}   ")) for mark, meaning in explain_signs(report)]
             yield Block("paragraph", (_join_lines(signs),), "faint")
         yield from (Block("paragraph", (self._build_answer(answer),), "answer") for answer in self.answers)
         if self.disputed:
