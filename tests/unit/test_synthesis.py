@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from openassay.models.evidence import Claim, ContextItem, QuoteSpan, Verdict
 from openassay.models.report import DerivedFigure
 from openassay.verification.synthesis import check_cause, check_counts, check_synthesis, compute_figure
+from openassay.verification.terms import find_addresses
 
 
 def make_claim(name: str, quote: str, text: str = "", **more: object) -> Claim:
@@ -106,3 +107,13 @@ def test_what_was_computed_by_the_operation_it_names_always_comes_out(one: float
     claims = make_claim("C1", f"It was {first:.1f}."), make_claim("C2", f"It was {second:.1f}.")
     found = [*check_synthesis("They differ.", claims, [derive(round(value, 1), operation, first, second)], {})]
     assert not found
+
+
+@pytest.mark.requirement("W-17")
+def test_an_address_or_markup_wants_a_passage_that_has_it() -> None:
+    passage = "The survey is at https://lakes.example/survey, p < 0.05."
+    assert find_addresses("It stands at https://lakes.example/survey (p<0.05).", [passage]) == []
+    assert find_addresses("See http://other.example <script>x</script> now", [passage]) == [
+        "http://other.example",
+        "<script>x</script>",
+    ]

@@ -22,7 +22,7 @@ from openassay.verification.synthesis import (
     has_common_words,
     settle_figure,
 )
-from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
+from openassay.verification.terms import KnownTerms, collect_words, find_addresses, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
 from openassay.verification.wording import check_wording
 
@@ -91,6 +91,8 @@ class DraftChecker:
         if len(bound) < len(set(sentence.claims)):
             return "it names a claim that is not borne out"
         quotes = [span.quote for claim in bound for span in claim.spans]
+        if strange := find_addresses(sentence.text, quotes):
+            return f"its passages do not have {', '.join(strange)}"
         if sentence.kind == "synthesis":
             if not has_common_words(sentence.text, quotes):
                 return "it has hardly a word in common with its passages"

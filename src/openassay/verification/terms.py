@@ -116,5 +116,15 @@ def mask_unverified_terms(text: str, known: Collection[str]) -> str:
     return "".join(pieces)
 
 
+_ADDRESS = re.compile(r"\S*(?:</?[a-z]|\w://|\bwww\.)\S*", re.I)
+
+
+def find_addresses(text: str, passages: Sequence[str]) -> list[str]:
+    """The addresses and the markup in a text that none of its passages has: whoever reads pages and obeys them writes
+    such things, and nobody else does."""
+    known = "\n".join(passages)
+    return [found[0] for found in _ADDRESS.finditer(text) if found[0].strip(_EDGE) not in known]
+
+
 def collect_words(*texts: str) -> frozenset[str]:
     return frozenset(word for text in texts for word in words(text))
