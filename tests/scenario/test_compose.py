@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from openassay.export.markdown import render_markdown as as_markdown
 from openassay.models.report import Sentence
 from tests.fakes import model_answers as sensible
 from tests.fakes.llm_api import ModelPrompt
@@ -107,3 +108,36 @@ async def test_what_does_not_follow_goes_back_to_the_writer_with_the_reason(lake
         assert any("“made”" in reason for reason in reasons)
         assert CAUSE not in published(report)
         assert TRUE_AFTER_ALL in facts(report)
+
+
+@pytest.mark.requirement("X-03")
+async def test_a_table_has_the_cells_that_hold_and_each_opens_its_passage(lake: Path) -> None:
+    def outline(prompt: ModelPrompt) -> dict[str, Any]:
+        made = one_section(prompt)
+        return {**made, "sections": [{**made["sections"][0], "shape": "table", "columns": ["Area", "Found by"]}]}
+
+    def write(prompt: ModelPrompt) -> dict[str, Any]:
+        drafted = sensible.write_section(prompt)
+        [early], [late] = numbers_of(prompt, "412"), numbers_of(prompt, "398")
+        cells = [
+            (early, "2019", "Area", "412 square kilometres"), (early, "2019", "Found by", "the survey office"),
+            (late, "2024", "Area", "397 square kilometres"), (late, "2024", "Found by", "the water board"),
+        ]  # fmt: skip
+        drafted["sentences"] += [
+            {"kind": "fact", "claims": [number], "row": row, "column": column, "text": text, "derived": []}
+            for number, row, column, text in cells
+        ]
+        return drafted
+
+    answers = {"Outline": outline, "Section": write, "Picks": picks_all}
+    async with run_with(answers, lake, QUESTION) as report:
+        [section] = [section for section in report.sections if any(one.cell for one in section.sentences)]
+        found = {(one.cell.row, one.cell.column): one for one in section.sentences if one.cell}
+        assert found["2019", "Area"].shown == "412 square kilometres"
+        assert found["2019", "Area"].citations
+        assert ("2024", "Area") not in found, "no passage says 397"
+        page = as_markdown(report)
+        assert "|  | Area | Found by |" in page
+        row = next(line for line in page.splitlines() if line.startswith("| 2024 |"))
+        assert row.startswith("| 2024 |  | the water board ")
+        assert "397" not in page

@@ -6,7 +6,7 @@ import pytest
 
 from openassay.models.evidence import Claim, Disagreement, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth
-from openassay.models.report import DerivedFigure, Issue
+from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
 from openassay.reasoning.llm.compose import NumberedClaims, parse_figure
 from openassay.reasoning.llm.step import SideBySide
@@ -37,7 +37,7 @@ CLAIMS = (
 )
 HEADS = {"doc1": "River report | Harbour Board | 2022-01-31", "doc2": "River report | Harbour Board | 2021-02-01"}
 REQUEST = WriteRequest(plan=PLAN, claims=CLAIMS, heads=HEADS)
-OUTLINE = {
+OUTLINE: dict[str, Any] = {
     "title": "Freight on the Wend",
     "argument": "It rose.",
     "sections": [{"title": "Tonnes by year", "purpose": "How much was carried.", "claims": [1, 2, 3]}],
@@ -92,6 +92,52 @@ async def test_an_outline_s_sections_are_written_and_then_abstract_and_conclusio
     assert "River report | Harbour Board | 2022-01-31: “The Wend carried 190.1" in section
     assert "[1] ✓ The Wend carried" in outline
     assert "That was 7.7 million tonnes more than the year before. [1], [2]" in opening
+
+
+async def test_a_section_may_be_a_table_and_a_timeline() -> None:
+    def shaped(shape: str, *columns: str) -> dict[str, Any]:
+        return {**OUTLINE, "sections": [{**OUTLINE["sections"][0], "shape": shape, "columns": columns}]}
+
+    said = {"kind": "fact", "claims": [1], "text": "In 2021 the river carried 190.1 million tonnes."}
+    first = {"kind": "fact", "claims": [1], "row": "2021", "column": "tonnes", "text": "190.1 million"}
+    second = {"kind": "fact", "claims": [2], "row": "2020", "column": "Tonnes", "text": "182.4 million"}
+    stray = {
+        "kind": "fact",
+        "claims": [3],
+        "row": "2020",
+        "column": "Barges",
+        "text": "181 million tonnes were counted.",
+    }
+    cells = {"sentences": [said, first, second, stray]}
+
+    table, prompts, _ = await compose(shaped("table", "Tonnes"), cells, OPENING)
+    timeline, _, _ = await compose(shaped("timeline"), cells, OPENING)
+    text, _, _ = await compose(shaped("table"), cells, OPENING)
+
+    assert "It is a table with the columns: Tonnes." in prompts[1]
+    _, one, two, three = table.sections[1].sentences
+    assert (one.text, one.cell) == (
+        "2021, Tonnes: 190.1 million",
+        TableCell(row="2021", column="Tonnes", text="190.1 million"),
+    ), "what is checked and told elsewhere says by itself what the cell says"
+    assert two.cell is not None
+    assert three.cell is None, "no such column"
+    assert timeline.sections[1].sentences[1].text == "2021: 190.1 million"
+    assert [one.cell for one in text.sections[1].sentences] == [None] * 4, "a table has columns"
+
+
+async def test_a_cell_that_is_mended_stays_in_its_place() -> None:
+    cell = TableCell(row="2021", column="Tonnes", text="191 million")
+    lost = DraftSentence(text="2021, Tonnes: 191 million", claims=("C1",), cell=cell)
+    failure = FailedSentence(section="Tonnes by year", sentence=lost, reason="191 stands in no passage")
+    answer = {"sentences": [{"sentence": 1, "kind": "fact", "claims": [1], "text": "190.1 million"}]}
+    mind, models, _ = reasoner(answer, room=CAPABLE)
+
+    made = (await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS)))[failure]
+
+    assert "191 million (in a table; row: 2021; column: Tonnes; both stay)" in models.prompts[0].text
+    assert made.text == "2021, Tonnes: 190.1 million"
+    assert made.cell == cell.model_copy(update={"text": "190.1 million"})
 
 
 async def test_sides_of_a_dispute_are_shown_and_told_by_the_floor_only_if_the_model_does_not() -> None:

@@ -10,6 +10,7 @@ from typing import Any, Self, TextIO
 
 import typer
 from pydantic import BaseModel
+from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.status import Status
@@ -17,9 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from openassay.export import Report
-from openassay.export.layout import LEGEND, ReportLayout, split_paragraphs
+from openassay.export.layout import LEGEND, ReportLayout, split_paragraphs, split_table
 from openassay.models.event import Event
-from openassay.models.report import ReportStatus, Section
+from openassay.models.report import ReportStatus, Section, Sentence
 from openassay.models.spend import CostEstimate
 from openassay.models.thread import Run
 from openassay.text.words import pluralize
@@ -199,16 +200,25 @@ def show_report(report: Report, *, talking: bool = False, noted: Container[str] 
 def _show_section(console: Console, section: Section) -> None:
     if section.title:
         console.print(Text(section.title, style="bold"))
-    for number, paragraph in enumerate(split_paragraphs(section.sentences)):
-        sentences = []
-        for sentence in paragraph:
-            if sentence.kind == "frame":
-                sentences.append(Text(sentence.text, style="italic"))
-            else:
-                cited = _render_citations(sentence.mark, sentence.citations)
-                follows = " ∴ " if sentence.kind == "synthesis" else " "
-                sentences.append(Text.assemble(sentence.text, follows, cited, (f" {','.join(sentence.claims)}", "dim")))
-        console.print(Padding(Text(" ").join(sentences), (1 if number else 0, 0, 0, 2)))
+    text, table = split_table(section.sentences)
+    for number, paragraph in enumerate(split_paragraphs(text)):
+        sentences = Text(" ").join(map(_render_sentence, paragraph))
+        console.print(Padding(sentences, (1 if number else 0, 0, 0, 2)))
+    if table:
+        grid = Table(box=box.SIMPLE_HEAD, show_edge=False)
+        for title in table.titles:
+            grid.add_column(Text(title))
+        for name, row in table.rows.items():
+            grid.add_row(Text(name), *(Text("\n").join(map(_render_sentence, cell)) for cell in row))
+        console.print(Padding(grid, (1, 0, 0, 2)))
+
+
+def _render_sentence(sentence: Sentence) -> Text:
+    if sentence.kind == "frame":
+        return Text(sentence.text, style="italic")
+    cited = _render_citations(sentence.mark, sentence.citations)
+    follows = " ∴ " if sentence.kind == "synthesis" else " "
+    return Text.assemble(sentence.shown, follows, cited, (f" {','.join(sentence.claims)}", "dim"))
 
 
 def _render_citations(mark: object, sources: Sequence[str]) -> Text:

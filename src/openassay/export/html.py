@@ -136,13 +136,21 @@ class HtmlRenderer(layout.ReportLayout):
 
     def _render_section(self, section: Section) -> str:
         text = f"<h2>{escape(section.title)}</h2>" if section.title else ""
-        for paragraph in layout.split_paragraphs(section.sentences):
+        said, table = layout.split_table(section.sentences)
+        for paragraph in layout.split_paragraphs(said):
             if any(sentence.kind != "frame" for sentence in paragraph):
                 text += f'<div class="text">{" ".join(map(self._render_sentence, paragraph))}</div>'
                 continue
             for sentence in paragraph:
                 searches = self.list_searches([sentence], section)
                 text += f"<p>{escape(sentence.text)}</p>" + "".join(f'<p class="note">{line}</p>' for line in searches)
+        if table:
+            heads = "".join(f"<th>{escape(title)}</th>" for title in table.titles)
+            rows = ""
+            for name, row in table.rows.items():
+                cells = "".join(f"<td>{' '.join(map(self._render_sentence, cell))}</td>" for cell in row)
+                rows += f"<tr><th>{escape(name)}</th>{cells}</tr>"
+            text += f"<table><tr>{heads}</tr>{rows}</table>"
         if section.role == "notice":
             return f'<div class="notice">{text}</div>'
         if section.role == "disagreements":
@@ -186,7 +194,7 @@ class HtmlRenderer(layout.ReportLayout):
         sources = " ".join(f"[{escape(source)}]" for source in sentence.citations)
         follows = f'<b title="{layout.FOLLOWS}">∴</b> ' if sentence.kind == "synthesis" else ""
         cited = f'<span class="cited">{follows}{_render_mark(sentence.mark)} <small>{sources}</small></span>'
-        return f"<details{anchor}><summary>{escape(sentence.text)} {cited}</summary>{passages}</details>"
+        return f"<details{anchor}><summary>{escape(sentence.shown)} {cited}</summary>{passages}</details>"
 
     def _render_citations(self, sources: Sequence[str]) -> str:
         shown = []

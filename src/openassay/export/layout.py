@@ -5,6 +5,7 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from openassay.models.evidence import Mark
 from openassay.models.report import ArtifactTable, Basis, Cell, Column, ReportData, Section, Sentence, SourceCard
@@ -114,6 +115,27 @@ class ReportLayout:
             "Finished": f"{data.finished} in {data.seconds:.1f} s",
             "Thread": f"{made.thread} (run {made.run}, settings {data.settings}, OpenAssay {data.version})",
         }
+
+
+class SentenceTable(NamedTuple):
+    """The cells of a section: the title of each column, the first of which names the rows, and the rows, each with its
+    name and, for each of the other columns, what stands there."""
+
+    titles: list[str]
+    rows: dict[str, list[list[Sentence]]]
+
+
+def split_table(sentences: Sequence[Sentence]) -> tuple[list[Sentence], SentenceTable | None]:
+    """Part the cells of a table or timeline from the other sentences of a section, which stand before it."""
+    placed = [(sentence, sentence.cell) for sentence in sentences if sentence.cell]
+    if not placed:
+        return list(sentences), None
+    columns = list(dict.fromkeys(cell.column for _, cell in placed))
+    rows: dict[str, list[list[Sentence]]] = {}
+    for sentence, cell in placed:
+        rows.setdefault(cell.row, [[] for _ in columns])[columns.index(cell.column)].append(sentence)
+    titles = ["When", "What"] if columns == [""] else ["", *columns]
+    return [sentence for sentence in sentences if not sentence.cell], SentenceTable(titles, rows)
 
 
 def split_paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:

@@ -142,18 +142,27 @@ class MarkdownRenderer(layout.ReportLayout):
         return f"{self.escape(answer.text)}{about}{mark} {self.cite(answer.citations)}".rstrip()
 
     def _render_section(self, section: Section) -> str:
+        text, table = layout.split_table(section.sentences)
         paragraphs = []
-        for part in layout.split_paragraphs(section.sentences):
+        for part in layout.split_paragraphs(text):
             searches = self.list_searches(part, section)
             paragraphs.append(" ".join([*map(self._render_sentence, part), *searches]))
+        blocks = [self.line_start.sub(r"\1\\\2", paragraph) for paragraph in paragraphs]
+        blocks += [self._render_table(table)] if table else []
         heading = f"## {self.escape(section.title)}\n\n" if section.title else ""
-        return heading + "\n\n".join(self.line_start.sub(r"\1\\\2", paragraph) for paragraph in paragraphs)
+        return heading + "\n\n".join(blocks)
+
+    def _render_table(self, table: layout.SentenceTable) -> str:
+        lines = [[*map(self.escape, table.titles)], ["---"] * len(table.titles)]
+        for name, row in table.rows.items():
+            lines.append([self.escape(name), *("; ".join(map(self._render_sentence, cell)) for cell in row)])
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def _render_sentence(self, sentence: Sentence) -> str:
         if sentence.kind == "frame":
-            return self.escape(sentence.text)
+            return self.escape(sentence.shown)
         follows = "∴ " if sentence.kind == "synthesis" else ""
-        return f"{self.escape(sentence.text)} {follows}{sentence.mark} {self.cite(sentence.citations)}"
+        return f"{self.escape(sentence.shown)} {follows}{sentence.mark} {self.cite(sentence.citations)}"
 
     def _render_figures(self) -> str:
         rows = [layout.FIGURE_COLUMNS]

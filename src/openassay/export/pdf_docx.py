@@ -27,6 +27,7 @@ from openassay.export.layout import (
     explain_signs,
     get_web_address,
     split_paragraphs,
+    split_table,
     to_printable,
 )
 from openassay.models.evidence import Mark
@@ -287,9 +288,18 @@ class DocumentBuilder(ReportLayout):
             return
         if title:
             yield _make_heading(title)
-        for part in split_paragraphs(section.sentences):
+        said, table = split_table(section.sentences)
+        for part in split_paragraphs(said):
             yield Block("paragraph", (_join_lines(map(self._build_sentence, part), " "),))
             yield from (_make_paragraph(search, "faint") for search in self.list_searches(part, section))
+        if table:
+            cells = tuple(
+                ((Inline(to_printable(name)),), *(_join_lines(map(self._build_sentence, cell), "; ") for cell in row))
+                for name, row in table.rows.items()
+            )
+            columns = len(table.titles) - 1
+            widths = (24, *(76 // columns for _ in range(columns)))
+            yield Block("grid", rows=cells, widths=widths, head=tuple(map(to_printable, table.titles)))
         if section.role == "disagreements":
             for label, sources, others in self.list_dispute_sides():
                 titles = [(self._cite(card.id), Inline(f" {to_printable(card.title)}")) for card in sources]
@@ -306,7 +316,7 @@ class DocumentBuilder(ReportLayout):
             yield Block("grid", rows=tuple(rows), widths=(44, 22, 14, 20), head=FIGURE_COLUMNS)
 
     def _build_sentence(self, sentence: Sentence) -> Line:
-        text = Inline(to_printable(sentence.text))
+        text = Inline(to_printable(sentence.shown))
         if sentence.kind == "frame":
             return (text,)
         follows = (Inline(" ∴", "faint"),) if sentence.kind == "synthesis" else ()

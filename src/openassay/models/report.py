@@ -99,6 +99,15 @@ class DerivedFigure(Record):
     operands: tuple[float | str, ...] = Field(max_length=40)
 
 
+class TableCell(Record):
+    """Where a sentence stands in the table of its section, and what it says there. Without a column it is an entry of
+    a timeline, and its row a time."""
+
+    row: str
+    column: str = ""
+    text: str
+
+
 class Sentence(Record):
     """`fact` states something about the world and is bound to claims, `synthesis` follows from two or more of them,
     and `frame` speaks of the research."""
@@ -110,6 +119,12 @@ class Sentence(Record):
     mark: Mark | None = None
     derived: tuple[DerivedFigure, ...] = ()
     opens: bool = False  # begins a paragraph
+    cell: TableCell | None = None  # its text says by itself what the cell says in its place
+
+    @property
+    def shown(self) -> str:
+        """What stands where it is shown: in a table its cell, which row and column complete."""
+        return self.cell.text if self.cell else self.text
 
 
 class Section(Record):

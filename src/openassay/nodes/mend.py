@@ -131,13 +131,14 @@ class DraftChecker:
             whole="\n".join(one.whole[: LONGEST // len(found)] for one in found),
         )
         texts = [whole.text, whole.head, whole.whole, *([] if weak else self._names)]
-        strange = [*check_names(sentence.text, texts, whole.head.replace("|", " ").split(), strict=False)]
+        text = spell_labels(sentence)
+        strange = [*check_names(text, texts, whole.head.replace("|", " ").split(), strict=False)]
         if sentence.kind == "synthesis":
             return strange
         # Of a copy all that was exchanged counts, of a free wording its figures.
-        if exchanged := whole.find_objections(sentence.text):
+        if exchanged := whole.find_objections(text):
             return exchanged
-        objections = whole.find_objections(sentence.text, weak=True)
+        objections = whole.find_objections(text, weak=True)
         return [problem for problem in objections if problem.kind != "name"] + strange
 
     def is_verbatim(self, sentence: DraftSentence) -> bool:
@@ -146,6 +147,16 @@ class DraftChecker:
             plain == fold(claim.text) or any(plain in fold(span.quote) for span in claim.spans)
             for claim in self.find_bound(sentence)
         )
+
+
+def spell_labels(sentence: DraftSentence) -> str:
+    """Return the text of a sentence; in a table, names of rows and columns begin with a capital and are no names for
+    that."""
+    if sentence.cell is None:
+        return sentence.text
+    labels = [label for label in (sentence.cell.row, sentence.cell.column) if label]
+    plain = [label[0].lower() + label[1:] if label[1:].islower() else label for label in labels]
+    return f"{', '.join(plain)}: {sentence.cell.text}"
 
 
 async def find_failures(
@@ -304,10 +315,18 @@ def _fill_gaps(
             left = [claim for claim in checker.find_bound(old) if claim.id not in told]
             told |= {claim.id for claim in left}
             own = tuple(DraftSentence(text=claim.text, claims=(claim.id,)) for claim in left)
-            if own and old.opens:
+            if own and (old.opens or old.cell):  # behind the table, where a cell of it is lost
                 own = (own[0].model_copy(update={"opens": True}), *own[1:])
         else:
             own = (sentence,) if sentence and sentence.text not in seen else ()
         seen |= {one.text for one in own if place.section in body}
         settled[place.section].append(own)
-    return settled
+    return [_settle_cells(section) for section in settled]
+
+
+def _settle_cells(section: Sequence[tuple[DraftSentence, ...]]) -> Sequence[tuple[DraftSentence, ...]]:
+    """A table that has lost all rows but one is a table no more: its cells are sentences like others."""
+    rows = {one.cell.row for kept in section for one in kept if one.cell}
+    if len(rows) > 1:
+        return section
+    return [tuple(one.model_copy(update={"cell": None}) for one in kept) for kept in section]

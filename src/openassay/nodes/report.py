@@ -206,6 +206,7 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
             kind=drafted.kind if bound else "frame",
             derived=drafted.derived if bound else (),
             opens=drafted.opens,
+            cell=drafted.cell,
             claims=drafted.claims,
             citations=tuple(cited)[:MAX_CITATIONS],
             mark=min(marks, key=SURENESS.index) if bound else None,

@@ -23,7 +23,7 @@ from openassay.models.plan import (
     ThreadMessage,
     Understanding,
 )
-from openassay.models.report import Critique, DerivedFigure, Issue, SectionRole, SourceCard
+from openassay.models.report import Critique, DerivedFigure, Issue, SectionRole, SourceCard, TableCell
 from openassay.models.user import Preferences
 from openassay.text.words import stems
 
@@ -186,6 +186,7 @@ class DraftSentence(Record):
     kind: Literal["fact", "synthesis"] = "fact"  # of a sentence with claims: says them, or follows from them
     derived: tuple[DerivedFigure, ...] = ()  # figures of a synthesis that stand in no passage
     opens: bool = False  # begins a paragraph
+    cell: TableCell | None = None  # of the table or timeline of its section
 
 
 class DraftSection(Record):

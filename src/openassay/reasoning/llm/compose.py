@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, cast, get_args
 
 from openassay.errors import ReasoningError
 from openassay.models.evidence import Claim, Verdict
-from openassay.models.report import DerivedFigure, Operation
+from openassay.models.report import DerivedFigure, Operation, TableCell
 from openassay.reasoning.base import (
     Draft,
     DraftAnswer,
@@ -39,7 +39,10 @@ MAX_QUOTES = 2  # of one claim
 WORDS_PER_CLAIM = 32  # of a section; length follows the evidence
 MIN_WORDS, MAX_WORDS = 60, 700  # of a section
 OPENING_WORDS = 320  # of abstract and conclusion
+MAX_COLUMNS = 5  # of a table, beside the one that names its rows
+MAX_LABEL, MAX_CELL = 8, 30  # words of a row or column, and of a cell
 KINDS = ("fact", "synthesis", "frame")
+SHAPES = ("text", "table", "timeline")
 PARTS = ("abstract", "conclusion")
 _CITATION = re.compile(r"\s*\[\s*C?\d+(?:\s*,\s*C?\d+)*\s*\]|\s*[✓⚠]+")
 _DERIVED = re.compile(r"(-?[\d.,]+)\s*%?\s*=\s*(\w+)\s*\((.*)\)")
@@ -95,6 +98,8 @@ class NumberedClaims:
 class OutlineSectionForm(forms.OutputForm):
     title: forms.Phrase
     purpose: forms.Line = ""
+    shape: forms.Text = forms.choice_field(SHAPES)
+    columns: forms.Texts = []
     claims: forms.Numbers
 
 
@@ -108,6 +113,8 @@ class OutlineSection(NamedTuple):
     title: str
     purpose: str
     claims: tuple[Claim, ...]
+    shape: str = "text"
+    columns: tuple[str, ...] = ()  # of a table, without the one that names its rows
 
     @property
     def words(self) -> int:
@@ -141,7 +148,7 @@ def build_outline_job(request: WriteRequest, claims: NumberedClaims) -> Job[Outl
             "most": str(MAX_SECTIONS),
         }
 
-    lists = {"sections": MAX_SECTIONS, "claims": MAX_SECTION_CLAIMS}
+    lists = {"sections": MAX_SECTIONS, "claims": MAX_SECTION_CLAIMS, "columns": MAX_COLUMNS}
     return Job(
         OUTLINE_STEP,
         OutlineForm,
@@ -159,7 +166,11 @@ def convert_outline(answer: OutlineForm, claims: NumberedClaims, shown: Sequence
     for item in answer.sections:
         own = tuple(claim for claim in claims.find(item.claims) if claim.id in known)
         if item.title and own:
-            sections.append(OutlineSection(item.title.rstrip(" .:"), item.purpose, own[:MAX_SECTION_CLAIMS]))
+            columns = tuple(dict.fromkeys(column.strip() for column in item.columns if column.strip()))[:MAX_COLUMNS]
+            shape = forms.match_option(item.shape, SHAPES, "text")
+            shape = "text" if shape == "table" and not columns else shape
+            title = item.title.rstrip(" .:")
+            sections.append(OutlineSection(title, item.purpose, own[:MAX_SECTION_CLAIMS], shape, columns))
     if not sections:
         raise ReasoningError(f"no section has a title and names a claim; claims are numbered 1 to {len(shown)}")
     return Outline(answer.title, answer.argument, tuple(sections))
@@ -172,6 +183,8 @@ class SectionSentenceForm(forms.OutputForm):
     """The claims come before the text: who has named them writes what they say."""
 
     opens: forms.Text = ""
+    row: forms.Line = ""
+    column: forms.Line = ""
     kind: forms.Text = forms.choice_field(KINDS)
     claims: forms.Numbers
     text: forms.Text
@@ -199,6 +212,7 @@ def build_section_job(
             "question": wrap_tag("message", request.plan.goal),
             "outline": outline.show(),
             "section": section.title,
+            "shape": show_shape(section),
             "style": STYLES[request.style],
             "language": request.language or "the language of the question",
             "words": str(outline.share_words(section, request.target)),
@@ -212,22 +226,57 @@ def build_section_job(
         SectionForm,
         forms.build_schema(SectionForm, "Section", lists),
         build,
-        convert=lambda answer, _: convert_sentences(answer.sentences, claims),
+        convert=lambda answer, _: convert_sentences(answer.sentences, claims, section),
         sources=section.claims,
         task=str(number + 1),
     )
 
 
-def convert_sentences(items: Sequence[SectionSentenceForm], claims: NumberedClaims) -> tuple[DraftSentence, ...]:
+def show_shape(section: OutlineSection) -> str:
+    """What is asked for besides a text: a table or a timeline."""
+    first = "First a paragraph that says what there is to see in it."
+    if section.shape == "table":
+        columns = "; ".join(section.columns)
+        cells = "then the table, an item for each cell: row (its name), column (as above), text (a few words, no more)"
+        return f"It is a table with the columns: {columns}. {first[:-1]}, {cells}."
+    if section.shape == "timeline":
+        entries = "then the entries in the order of time, an item each: row (when), text (what happened)"
+        return f"It is a timeline. {first[:-1]}, {entries}."
+    return ""
+
+
+def convert_sentences(
+    items: Sequence[SectionSentenceForm], claims: NumberedClaims, section: OutlineSection
+) -> tuple[DraftSentence, ...]:
     """Return the sentences that name a claim, and the frames; where none names one, the answer is of no use."""
     found = list[DraftSentence]()
     for position, item in enumerate(items):
         if sentence := build_sentence(item.kind, item.text, claims.find(item.claims), item.derived, claims):
-            opens = position == 0 or item.opens.lower() in _YES
-            found.append(sentence.model_copy(update={"opens": opens}))
+            if sentence.claims and (cell := build_cell(item, sentence.text, section)):
+                found.append(place_in_table(sentence, cell))
+            else:
+                opens = position == 0 or item.opens.lower() in _YES
+                found.append(sentence.model_copy(update={"opens": opens}))
     if not any(sentence.claims for sentence in found):
         raise ReasoningError("no sentence names a claim by its number")
     return tuple(found)
+
+
+def build_cell(item: SectionSentenceForm, text: str, section: OutlineSection) -> TableCell | None:
+    """Where a sentence stands in the table or timeline that its section is; None for one that stands in none."""
+    row, column = item.row.strip(" .:"), item.column.strip(" .:")
+    if section.shape == "text" or not row or len(row.split()) > MAX_LABEL or len(text.split()) > MAX_CELL:
+        return None
+    if section.shape == "timeline":
+        return TableCell(row=row, text=text)
+    known = {fold(name): name for name in section.columns}
+    return TableCell(row=row, column=known[fold(column)], text=text) if fold(column) in known else None
+
+
+def place_in_table(sentence: DraftSentence, cell: TableCell) -> DraftSentence:
+    """Give a sentence its place in a table, and a text that says by itself what the cell says there."""
+    place = f"{cell.row}, {cell.column}" if cell.column else cell.row
+    return sentence.model_copy(update={"text": f"{place}: {cell.text}", "cell": cell, "opens": False})
 
 
 def build_sentence(
@@ -454,13 +503,20 @@ Mended = dict[FailedSentence, DraftSentence]
 MendJob = Job[MendForm, FailedSentence, Mended]
 
 
+def show_failed(sentence: DraftSentence) -> str:
+    cell = sentence.cell
+    if cell is None:
+        return sentence.text
+    return f"{cell.text} (in a table; row: {cell.row}{f'; column: {cell.column}' if cell.column else ''}; both stay)"
+
+
 def build_mend_job(request: MendRequest, claims: NumberedClaims, task: str) -> MendJob:
     known = {claim.id: claim for claim in request.claims}
 
     def build(shown: Sequence[FailedSentence]) -> dict[str, str]:
         ids = dict.fromkeys(id for failure in shown for id in failure.sentence.claims if id in known)
         lines = [
-            f"{number}. {one.sentence.text} {claims.show_names(one.sentence.claims)}\n   Wrong: {one.reason}"
+            f"{number}. {show_failed(one.sentence)} {claims.show_names(one.sentence.claims)}\n   Wrong: {one.reason}"
             for number, one in enumerate(shown, 1)
         ]
         return {
@@ -479,7 +535,10 @@ def build_mend_job(request: MendRequest, claims: NumberedClaims, task: str) -> M
                 pieces = split_sentences(item.text)
                 made = build_sentence(item.kind, item.text, claims.find(item.claims), item.derived, claims)
                 if made and made.claims and len(pieces) <= 2 and failure not in mended:
-                    mended[failure] = made.model_copy(update={"opens": failure.sentence.opens})
+                    cell = failure.sentence.cell
+                    opens = made.model_copy(update={"opens": failure.sentence.opens})
+                    place = cell.model_copy(update={"text": made.text}) if cell else None
+                    mended[failure] = place_in_table(made, place) if place else opens
         return mended
 
     return Job(

@@ -8,17 +8,51 @@ import { isDoubted, isFact } from "./statements.js";
 
 export function Prose({ sentences, at }) {
   const parts = useMemo(() => paragraphs(sentences), [sentences]);
-  return parts.map((part) => html`<${Paragraph} key=${part[0].index} part=${part} at=${at} />`);
+  const table = useMemo(() => tableOf(sentences), [sentences]);
+  return html`${parts.map((part) => html`<${Paragraph} key=${part[0].index} part=${part} at=${at} />`)}
+    ${table && html`<${Cells} table=${table} at=${at} />`}`;
 }
 
 /** [[{sentence, index}]] */
 function paragraphs(sentences) {
   const parts = [];
   sentences.forEach((sentence, index) => {
+    if (sentence.cell) return;
     if (sentence.opens || !parts.length) parts.push([]);
     parts.at(-1).push({ sentence, index });
   });
   return parts;
+}
+
+/** The cells of a table or timeline, which stands behind the paragraphs; null where there are none. */
+function tableOf(sentences) {
+  const cells = sentences.map((sentence, index) => ({ sentence, index })).filter(({ sentence }) => sentence.cell);
+  if (!cells.length) return null;
+  const columns = [...new Set(cells.map(({ sentence }) => sentence.cell.column))];
+  const rows = new Map();
+  for (const item of cells) {
+    const { row, column } = item.sentence.cell;
+    if (!rows.has(row)) rows.set(row, columns.map(() => []));
+    rows.get(row)[columns.indexOf(column)].push(item);
+  }
+  const timeline = columns.length === 1 && columns[0] === "";
+  return { titles: timeline ? ["When", "What"] : ["", ...columns], rows: [...rows] };
+}
+
+function Cells({ table, at }) {
+  const [first, ...titles] = table.titles;
+  return html`<div class="scrolls cells" tabindex="0" role="region" aria-label="Table"><table>
+    <thead><tr>${first ? html`<th scope="col">${first}</th>` : html`<td></td>`}${titles.map(
+      (title) => html`<th scope="col" dir="auto" key=${title}>${title}</th>`,
+    )}</tr></thead>
+    <tbody>${table.rows.map(
+      ([name, row]) => html`<tr key=${name}><th scope="row" dir="auto">${name}</th>${row.map(
+        (cell, n) => html`<td key=${n}>${cell.map(
+          ({ sentence, index }) => html`<${Statement} key=${index} sentence=${sentence} name="${at}-${index}"
+            doubted=${isDoubted(sentence)}>${sentence.cell.text}</${Statement}> `,
+        )}</td>`,
+      )}</tr>`,
+    )}</tbody></table></div>`;
 }
 
 /** Rendered again only if it has changed: a judgement elsewhere does not affect it. */
