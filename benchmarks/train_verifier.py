@@ -35,6 +35,7 @@ EITHER, TWO_VOICES = 3, 4  # labels: refuted or neither; the first of the two of
 BLOCK = 32  # weights of a row that share a scale when they are stored in four bits
 SHARES = {"written": 1.0, "voices": 1.0, "copied": 1.0, "elsewhere": 0.3, "alone": 0.4, "removed": 0.5, "buried": 0.4}
 SHARE_OF_OTHERS = 0.35  # of the pairs of a set that a pass shows
+LATE = 2  # the last passes of a teacher, which show fewer of these
 FROM_TEACHER = 0.6  # of the student's loss
 SMOOTHING = 0.03
 DEVICE = "cuda"
@@ -73,9 +74,11 @@ def encode(base: Path, pairs: Sequence[tuple[str, str]]) -> Lines:
     return [np.array(item.ids, np.int64) for item in tokenizer.encode_batch(short)]
 
 
-def split_batches(lines: Lines, sets: Sequence[str], rng: random.Random) -> list[list[int]]:
+def split_batches(
+    lines: Lines, sets: Sequence[str], rng: random.Random, others: float = SHARE_OF_OTHERS
+) -> list[list[int]]:
     """A pass: neighbours in length share a batch, in shuffled order."""
-    shown = [at for at in range(len(lines)) if rng.random() < SHARES.get(sets[at], SHARE_OF_OTHERS)]
+    shown = [at for at in range(len(lines)) if rng.random() < SHARES.get(sets[at], others)]
     order = sorted(shown, key=lambda at: len(lines[at]) + 4 * rng.random())
     found: list[list[int]] = []
     for at in order:
@@ -134,13 +137,17 @@ def train(
     rate: float,
     passes: int,
     taught: NDArray[np.float32] | None = None,
+    seed: int = 1,
+    late: float = SHARE_OF_OTHERS,
 ) -> None:
-    """`taught` is what the teacher says of each pair, for a student."""
+    """`taught` is what the teacher says of each pair, for a student; `late` the share of others' pairs that the last
+    passes show."""
     model.to(DEVICE)
-    rng = random.Random(1)
-    torch.manual_seed(1)
+    rng = random.Random(seed)
+    torch.manual_seed(seed)
     sets = [row[4] for row in rows]
-    steps = passes * len(split_batches(lines, sets, random.Random(0)))
+    shares = [late if left <= LATE else SHARE_OF_OTHERS for left in range(passes, 0, -1)]
+    steps = sum(len(split_batches(lines, sets, random.Random(0), share)) for share in shares)
     plain = [one for one in model.parameters() if one.ndim < 2]
     groups: list[dict[str, Any]] = [{"params": [one for one in model.parameters() if one.ndim >= 2]}]
     groups.append({"params": plain, "weight_decay": 0.0})
@@ -153,7 +160,7 @@ def train(
     teacher = None if taught is None else torch.tensor(taught, device=DEVICE)
     for number in range(1, passes + 1):
         began, total = time.monotonic(), torch.zeros((), device=DEVICE)
-        batches = split_batches(lines, sets, rng)
+        batches = split_batches(lines, sets, rng, shares[number - 1])
         for batch in batches:
             model.train()
             with torch.autocast(DEVICE, torch.bfloat16):
@@ -282,7 +289,10 @@ def main() -> None:
     parser.add_argument("--held", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--passes", type=int, nargs=3, default=(5, 2, 0), help="teacher, teacher in 4 bits, student")
-    parser.add_argument("--teacher", type=Path, help="kept here when trained, and taken from here if it exists")
+    parser.add_argument("--teacher", type=Path, nargs="+", help="kept here when trained, and taken from here if it "
+                        "exists; the mean of several is one teacher")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--late", type=float, default=SHARE_OF_OTHERS)
     arguments = parser.parse_args()
     began = time.monotonic()
     rows = list(read_pairs(arguments.pairs))
@@ -296,16 +306,22 @@ def main() -> None:
             for name, found in json.load(file).items()
         }
     print(f"{len(rows)} pairs after {time.monotonic() - began:.0f} s", flush=True)
+    torch.manual_seed(1)  # the same head for all: the mean of two that began apart is none
     teacher = Verifier(LAYERS)
-    if arguments.teacher and arguments.teacher.is_file():
-        teacher.load_state_dict(torch.load(arguments.teacher))
+    if arguments.teacher and arguments.teacher[0].is_file():
+        states = [torch.load(path) for path in arguments.teacher]
+        teacher.load_state_dict({name: sum(one[name] for one in states) / len(states) for name in states[0]})
         teacher.to(DEVICE)
+        tell(teacher, held, "dev")
     else:
         teacher.body.load_state_dict(load_base(arguments.base), strict=False)
-        train(teacher, lines, rows, held, rate=6e-5, passes=arguments.passes[0])
-        tell(teacher, held, "test")
+        options = {"seed": arguments.seed, "late": arguments.late}
+        train(teacher, lines, rows, held, rate=6e-5, passes=arguments.passes[0], **options)
         if arguments.teacher:
-            torch.save(teacher.state_dict(), arguments.teacher)
+            torch.save(teacher.state_dict(), arguments.teacher[0])
+    if not any(arguments.passes[1:]):
+        return
+    tell(teacher, held, "test")
     taught = score(teacher, lines)
     if arguments.passes[1]:
         whole = {name: value.clone() for name, value in teacher.state_dict().items()}

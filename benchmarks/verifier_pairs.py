@@ -20,9 +20,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.evaluation.measure import CHECKOUT_DATA, load_rows
+from openassay.models.report import DerivedFigure
+from openassay.reasoning.llm.compose import NumberedClaims, parse_figure
 from openassay.text.sentences import split_sentences
 from openassay.text.words import stems
 from openassay.verification.support import COPY, mark_copy
+from openassay.verification.synthesis import compute_figure, is_same_figure, shorten_claim, tell_figure
 
 OURS = Path(__file__).parent / "data"
 LABELS = {"supported": 0, "refuted": 1, "neither": 2, "not_supported": 3}
@@ -259,6 +262,31 @@ def elsewhere_pairs(rng: random.Random, passages: list[dict[str, Any]]) -> Itera
                 yield Pair(text, with_head(head_line(found), " ".join(found["sentences"])), 2, ASIDE, "elsewhere")
 
 
+def synthesis_pairs(rng: random.Random, rows: Iterable[dict[str, Any]]) -> Iterator[Pair]:
+    """Sentences that draw claims together, beside those they name and beside all of their group; and true ones without
+    a claim that they need. Figures that code computes again are told, as they are to the verifier."""
+    for row in rows:
+        claims = [
+            shorten_claim(one["text"], f"{one['title']} | {one['publisher']} | {one['date']}") for one in row["claims"]
+        ]
+        for said in row["sentences"]:
+            figures = [tell_figure(figure) for line in said.get("derived") or () if (figure := read_figure(line))]
+            named = [claims[number - 1] for number in said["uses"] if 0 < number <= len(claims)]
+            label = 0 if said["true"] else 3
+            for shown in (named, rng.sample(claims, len(claims))):
+                yield Pair(said["text"], "\n".join((*shown, *figures)), label, WRITTEN, "written")
+            if said["true"] and len(named) > 1:
+                left = [claim for claim in named if claim != rng.choice(named)]
+                yield Pair(said["text"], "\n".join(left), 2, ASIDE, "removed")
+
+
+def read_figure(line: str) -> DerivedFigure | None:
+    """A figure that comes about as it says; None for any other, which code refuses."""
+    figure = parse_figure(line, NumberedClaims([], {}))
+    value = compute_figure(figure) if figure and figure.operation != "count" else None
+    return figure if figure and value is not None and is_same_figure(figure.value, value) else None
+
+
 def voice_pairs(part: str = "train") -> Iterator[Pair]:
     """Two documents each, in both orders, with and without what is known of them besides their text."""
 
@@ -313,6 +341,9 @@ def held_sets(folder: Path, data: Path, rng: random.Random) -> Held:
              for row in load_rows(data / "fever-symmetric/dev.jsonl"))  # fmt: skip
     held["test:fever"] = sample(fever)
     for name in ("dev", "test"):
+        rows = load_rows(OURS / "syntheses" / f"{name}.jsonl")
+        drawn = [pair for pair in synthesis_pairs(rng, rows) if pair.set == "written"][::2]
+        held[f"{name}:syntheses"] = [(pair.claim, pair.evidence, pair.label == 0) for pair in drawn]
         found = voice_pairs(name)
         held[f"{name}:voices"] = [(pair.claim, pair.evidence, pair.label == ONE_VOICE) for pair in found]
     return {
@@ -334,6 +365,8 @@ def main() -> None:
     filling = [piece.text for text in texts.list_news() for piece in split_sentences(text)[:40]]
     filling = [text for text in filling if 6 < len(text.split()) < 40]
     pairs = [*pairs_of_others(arguments.sets, rng, filling), *written_pairs(rng, texts)]
+    with lzma.open(OURS / "syntheses" / "train.jsonl.xz", "rt") as lines:
+        pairs += synthesis_pairs(rng, map(json.loads, lines))
     pairs += [*wice_pairs(arguments.data), *voice_pairs()]
     pairs = [
         pair if pair.label >= TWO_VOICES else pair._replace(claim=mark_copy(pair.claim, pair.evidence))

@@ -68,6 +68,8 @@ class ModelSettings(SettingsSection):
     requests_per_minute: dict[str, Annotated[int, Field(ge=1)]] = {}  # by vendor
     at_once: int = Field(default=32, ge=1, le=1000)  # calls of a process, over all vendors and runs
     prompt_tokens: int | None = Field(default=None, ge=1000)  # the most of one prompt; None: what suits the model
+    answer_tokens: int | None = Field(default=None, ge=100)  # the most of one answer, whatever a role may write
+    calls_at_once: int | None = Field(default=None, ge=1, le=1000)  # to one vendor or server
     call_seconds: float | None = Field(default=None, gt=0)  # one call; None: 120, and 900 for a model on this machine
     step_seconds: float | None = Field(default=None, gt=0)  # all attempts of one step; None: 4 calls
     planner: RoleTuning = RoleTuning(temperature=0.3, max_tokens=4000)

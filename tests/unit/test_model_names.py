@@ -8,9 +8,11 @@ from pydantic import SecretStr
 from openassay.errors import ConfigurationError
 from openassay.llm.names import (
     EXAMPLES,
+    LOCAL_LIMITS,
     VENDORS,
     ModelName,
     base_url,
+    call_limits,
     check_file,
     find_key,
     has_key,
@@ -143,6 +145,19 @@ def test_what_runs_on_this_machine(model: str, address: str | None, here: bool) 
     name = parse_name(model)
     endpoints = {name.vendor: address} if address else {}
     assert is_on_this_machine(name, settings(endpoints=endpoints)) is here
+
+
+@pytest.mark.requirement("S-03")
+def test_how_much_fits_into_a_call_is_told_by_the_settings_and_not_by_where_a_server_is() -> None:
+    here = parse_name("compatible:strong")
+    address = {"base_url": "http://127.0.0.1:8000/v1"}
+    assert call_limits(here, settings(**address)) == LOCAL_LIMITS
+    large = call_limits(here, settings(**address, prompt_tokens=32_000))
+    assert (large.prompt_tokens, large.answer_tokens, large.at_once) == (32_000, 8_000, 16)
+    assert large.seconds == LOCAL_LIMITS.seconds, "it may be slow all the same"
+    set_all = settings(**address, prompt_tokens=6_000, answer_tokens=2_000, calls_at_once=3, call_seconds=30)
+    assert call_limits(here, set_all) == (6_000, 2_000, 30, 3)
+    assert call_limits(parse_name("openai:gpt-4o"), settings(answer_tokens=900)).answer_tokens == 900
 
 
 def test_a_file_must_be_a_model(tmp_path: Path) -> None:

@@ -178,11 +178,20 @@ LOCAL_LIMITS = CallLimits(prompt_tokens=3_000, answer_tokens=1_500, seconds=900.
 HOSTED_LIMITS = CallLimits(prompt_tokens=24_000, answer_tokens=8_000, seconds=120.0, at_once=16)
 
 
+LARGE_ROOM = 16_000  # tokens of a prompt: whoever sets so much has a server that can answer at length
+
+
 def call_limits(model: ModelName, settings: Settings) -> CallLimits:
-    limits = LOCAL_LIMITS if is_on_this_machine(model, settings) else HOSTED_LIMITS
-    return limits._replace(
-        prompt_tokens=settings.llm.prompt_tokens or limits.prompt_tokens,
-        seconds=settings.llm.call_seconds or limits.seconds,
+    """Return what suits where a model runs, unless it is set: what a server can do cannot be told from its address."""
+    llm, limits = settings.llm, HOSTED_LIMITS
+    if is_on_this_machine(model, settings):
+        large = (llm.prompt_tokens or 0) >= LARGE_ROOM
+        limits = HOSTED_LIMITS._replace(seconds=LOCAL_LIMITS.seconds) if large else LOCAL_LIMITS
+    return CallLimits(
+        prompt_tokens=llm.prompt_tokens or limits.prompt_tokens,
+        answer_tokens=llm.answer_tokens or limits.answer_tokens,
+        seconds=llm.call_seconds or limits.seconds,
+        at_once=llm.calls_at_once or limits.at_once,
     )
 
 

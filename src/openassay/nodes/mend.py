@@ -21,6 +21,8 @@ from openassay.verification.synthesis import (
     check_synthesis,
     has_common_words,
     settle_figure,
+    shorten_claim,
+    tell_figure,
 )
 from openassay.verification.terms import KnownTerms, collect_words, find_addresses, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
@@ -189,12 +191,13 @@ async def find_failures(
 
 def build_pair(sentence: DraftSentence, bound: Sequence[Claim], heads: Mapping[str, str]) -> SynthesisPair:
     """A sentence, and its claims with where they are from and what they rest on."""
-    lines = []
+    lines, short = [], []
     for claim in bound:
         quotes = " … ".join(dict.fromkeys(" ".join(span.quote.split()) for span in claim.spans[:2]))
         sources = dict.fromkeys(heads.get(span.document, "") for span in claim.spans)
         lines.append(f"{claim.text} ({'; '.join(filter(None, sources))}: “{quotes}”)")
-    return SynthesisPair(sentence.text, tuple(lines))
+        short.append(shorten_claim(claim.text, next(filter(None, sources), "")))
+    return SynthesisPair(sentence.text, tuple(lines), tuple(short), tuple(map(tell_figure, sentence.derived)))
 
 
 async def settle_titles(draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext) -> list[str]:

@@ -253,10 +253,13 @@ class VoicePair(NamedTuple):
 
 
 class SynthesisPair(NamedTuple):
-    """A sentence, and the claims that it is to follow from, each with its source and quotes."""
+    """A sentence, and the claims that it is to follow from, each with its source and quotes; and the same in short, for
+    a reader with little room. `figures` say how those come about that stand in no claim: they were computed again."""
 
     text: str
     claims: tuple[str, ...]
+    short: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
 
 
 class Reasoner(Protocol):

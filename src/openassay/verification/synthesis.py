@@ -41,6 +41,18 @@ def compute_figure(figure: DerivedFigure) -> float | None:
             return 100 * (second - first) / first if first else None
 
 
+def tell_figure(figure: DerivedFigure) -> str:
+    """Say how a figure comes about, as it is shown to a judge."""
+    operands = ", ".join(f"{one:g}" if isinstance(one, int | float) else one for one in figure.operands)
+    name = figure.operation.replace("_", " ")
+    return f"{figure.value:g} is the {name} of {operands}."
+
+
+def shorten_claim(text: str, head: str) -> str:
+    """A claim and where it is from, without its quotes; `head` is a document's title, publisher and date."""
+    return f"{text} ({head})" if head else text
+
+
 def is_same_figure(told: float, value: float) -> bool:
     """Whether a figure is what it was computed to be, as it may be rounded."""
     return abs(abs(value) - abs(told)) <= max(ROUNDED, SHARE_ROUNDED * abs(value))

@@ -18,7 +18,7 @@ def build_follows_job(pairs: Sequence[SynthesisPair], task: str) -> FollowsJob:
     def build(shown: Sequence[SynthesisPair]) -> dict[str, str]:
         blocks = []
         for number, pair in enumerate(shown, 1):
-            lines = [f"Sentence {number}: {pair.text}", *(f"- {claim}" for claim in pair.claims)]
+            lines = [f"Sentence {number}: {pair.text}", *(f"- {line}" for line in (*pair.claims, *pair.figures))]
             blocks.append(wrap_tag("source", "\n".join(lines)))
         return {"pairs": "\n".join(blocks)}
 

@@ -22,7 +22,7 @@ JUDGE_STEP = ReasoningStep("judge", stage="verify", role="judge", output="verdic
 MAX_CLAIMS, MAX_CLAIMS_SMALL = 80, 8
 MAX_QUOTES, MAX_QUOTES_SMALL = 6, 2  # behind a claim; a small model takes all it was shown for one vague claim
 WORDS_PER_CLAIM = 20  # of an answer: a claim with its numbers
-MAX_PAIRS, MAX_PAIRS_SMALL = 60, 8  # of a statement and its quotes, a call
+MAX_PAIRS, MAX_PAIRS_SMALL = 40, 8  # of a statement and its quotes, a call; a verdict takes up to 80 tokens
 MIN_SURE = 2  # of 10; a verdict less sure than this is none, and the rules judge
 MAX_QUOTE_TEXT = 2000  # characters of a passage
 SUPPORT_WEIGHTS = {"supported": 1.0, "partly": 0.6}  # of the confidence; other verdicts lend no support

@@ -95,7 +95,7 @@ class RuleReasoner:
 
     async def judge_syntheses(self, pairs: Sequence[base.SynthesisPair]) -> Sequence[Judgement]:
         """The verifier reads the claims as one text. It was not trained to compare, so it has to be surer."""
-        texts = [(pair.text, "\n".join(pair.claims)) for pair in pairs]
+        texts = [(pair.text, "\n".join((*(pair.short or pair.claims), *pair.figures))) for pair in pairs]
         found = await asyncio.to_thread(self._support.scores, texts)
         return [
             Judgement(
