@@ -139,9 +139,10 @@ def train(
     taught: NDArray[np.float32] | None = None,
     seed: int = 1,
     late: float = SHARE_OF_OTHERS,
+    keep: Path | None = None,
 ) -> None:
     """`taught` is what the teacher says of each pair, for a student; `late` the share of others' pairs that the last
-    passes show."""
+    passes show; `keep` where the model is kept after each pass."""
     model.to(DEVICE)
     rng = random.Random(seed)
     torch.manual_seed(seed)
@@ -190,6 +191,8 @@ def train(
             schedule.step()
             total += loss.detach()
         seconds = time.monotonic() - began
+        if keep:
+            torch.save(model.state_dict(), keep)
         print(f"pass {number} of {passes}: loss {total.item() / len(batches):.3f}, {seconds:.0f} s", flush=True)
         tell(model, held, "dev")
 
@@ -315,10 +318,9 @@ def main() -> None:
         tell(teacher, held, "dev")
     else:
         teacher.body.load_state_dict(load_base(arguments.base), strict=False)
-        options = {"seed": arguments.seed, "late": arguments.late}
+        keep = arguments.teacher[0] if arguments.teacher else None
+        options = {"seed": arguments.seed, "late": arguments.late, "keep": keep}
         train(teacher, lines, rows, held, rate=6e-5, passes=arguments.passes[0], **options)
-        if arguments.teacher:
-            torch.save(teacher.state_dict(), arguments.teacher[0])
     if not any(arguments.passes[1:]):
         return
     tell(teacher, held, "test")

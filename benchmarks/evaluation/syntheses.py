@@ -19,11 +19,11 @@ from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, Document, Judgement, QuoteSpan, Verdict
 from openassay.nodes.mend import DraftChecker, find_failures
 from openassay.nodes.verify import add_context, read_contexts
-from openassay.nodes.write import describe
 from openassay.reasoning.base import DraftSentence, SynthesisPair
 from openassay.reasoning.llm.compose import NumberedClaims, build_sentence
 from openassay.reasoning.rules import RuleReasoner
 from openassay.text.embeddings import CrossEncoder, MiniLM
+from openassay.verification.context import describe_document
 from openassay.verification.support import CrossEncoderScorer
 from openassay.verification.synthesis import settle_figure
 from openassay.verification.terms import KnownTerms
@@ -88,7 +88,7 @@ async def find_passing(cases: Sequence[SynthesisCase], reasoner: RuleReasoner) -
     """Why each sentence would not be published; empty for those that would."""
     reasons = dict[str, str]()
     for case in cases:
-        heads = {name: describe(document) for name, document in case.documents.items()}
+        heads = {name: describe_document(document) for name, document in case.documents.items()}
         matcher = ClaimMatcher(case.claims.values(), {})
         checker = DraftChecker(case.claims, case.documents, matcher, KnownTerms([]))
         context = cast(ResearchContext, SimpleNamespace(reasoner=reasoner))

@@ -141,3 +141,29 @@ async def test_a_table_has_the_cells_that_hold_and_each_opens_its_passage(lake: 
         row = next(line for line in page.splitlines() if line.startswith("| 2024 |"))
         assert row.startswith("| 2024 |  | the water board ")
         assert "397" not in page
+
+
+@pytest.mark.requirement("X-03")
+async def test_what_the_sources_leave_open_is_told_and_nothing_else_without_a_claim(lake: Path) -> None:
+    limit = "The sources do not say what the ferry carried before."
+    world = "The evidence shows that the ferry shrank Lake Marrow."
+
+    def write(prompt: ModelPrompt) -> dict[str, Any]:
+        drafted = sensible.write_section(prompt)
+        drafted["sentences"] += [{"kind": "frame", "claims": [], "text": text} for text in (limit, world)]
+        return drafted
+
+    def verdicts(prompt: ModelPrompt) -> dict[str, Any]:
+        """Knows what states something."""
+        said = sensible.judge_pairs(prompt)
+        texts = dict(re.findall(r"^Sentence (\d+): (.*)$", prompt.text, re.M))
+        for item in said.get("verdicts", []):
+            if world in texts.get(str(item["pair"]), ""):
+                item |= {"verdict": "not_found"}
+        return said
+
+    answers = {"Outline": one_section, "Section": write, "Picks": picks_all, "Verdicts": verdicts}
+    async with run_with(answers, lake, QUESTION) as report:
+        told = [one.text for section in report.sections for one in section.sentences]
+        assert limit in told
+        assert world not in told

@@ -11,12 +11,10 @@ from openassay.nodes.verify import judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
 from openassay.text.sentences import TextSpan
 from openassay.text.words import fold
-from openassay.verification.context import LONGEST, EvidenceContext
+from openassay.verification.context import LONGEST, EvidenceContext, tell_author
 from openassay.verification.names import check_names
 from openassay.verification.polarity import StatementProblem
 from openassay.verification.synthesis import (
-    check_cause,
-    check_counts,
     check_numbers,
     check_synthesis,
     has_common_words,
@@ -31,6 +29,8 @@ from openassay.verification.wording import check_wording
 MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 12, 10  # that a title is held against, and may have
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 NO_CLAIM = "it says something of the world and names no claim"
+LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
+MOST_FRAME_CLAIMS = 16  # that a sentence on what the sources leave open is held against
 
 SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
 
@@ -40,6 +40,8 @@ def describe_document(document: Document) -> Iterator[ContextItem]:
         yield ContextItem(document=document.hash, field="published", value=document.published.isoformat())
     if document.title:
         yield ContextItem(document=document.hash, field="title", value=document.title)
+    if author := tell_author(document):
+        yield ContextItem(document=document.hash, field="author", value=author)
 
 
 class DraftChecker:
@@ -56,6 +58,7 @@ class DraftChecker:
         """`asked`: the question, whose names need no source."""
         # What a sentence may call people and parties: a passage of one claim often lacks what another tells of them.
         self._names = [asked, *(claim.text for claim in claims.values() if claim.verdict is Verdict.SUPPORTED)]
+        self._limits = terms.with_words(self._names)
         self._matcher = matcher
         self._documents = documents
         self._terms = terms
@@ -100,8 +103,15 @@ class DraftChecker:
                 return "it has hardly a word in common with its passages"
             faults = check_synthesis(sentence.text, bound, sentence.derived, self._published)
             return "; ".join(problem.text for problem in faults)
-        problems = [*check_numbers(sentence.text, bound, sentence.derived, self._published)]
-        return "; ".join(problem.text for problem in (*problems, *check_wording(sentence.text, quotes)))
+        # What a row is called stands in other cells' passages, perhaps: a judge reads it.
+        said = sentence.cell.text if sentence.cell else sentence.text
+        problems = [*check_numbers(said, bound, sentence.derived, self._published)]
+        return "; ".join(problem.text for problem in (*problems, *check_wording(said, quotes)))
+
+    def may_tell_limits(self, text: str) -> bool:
+        """Whether a sentence that names no claim may be one on what the sources leave open: it speaks of them, in words
+        of the question and of claims that hold, with no figure, name or address of its own."""
+        return self._limits.covers(text) and not find_addresses(text, [])
 
     def explain(self, sentence: DraftSentence, judgement: Judgement) -> str:
         """Say why a sentence does not hold after a judge has read it; empty if it does."""
@@ -111,11 +121,8 @@ class DraftChecker:
         bound = self.find_bound(sentence)
         if judgement.embedded and sentence.kind == "fact" and not self._matcher.can_support(sentence.text, bound):
             return "its claims do not say this"
-        problems = list[StatementProblem]()
-        if judgement.embedded and sentence.kind == "synthesis":
-            problems = [*check_cause(sentence.text, bound), *check_counts(sentence.text, bound, sentence.derived)]
         objections = self._find_objections(sentence, bound, weak=judgement.embedded)
-        return "; ".join(problem.text for problem in (*problems, *objections))
+        return "; ".join(problem.text for problem in objections)
 
     def _find_objections(
         self, sentence: DraftSentence, bound: Sequence[Claim], *, weak: bool
@@ -157,32 +164,53 @@ def spell_labels(sentence: DraftSentence) -> str:
     if sentence.cell is None:
         return sentence.text
     labels = [label for label in (sentence.cell.row, sentence.cell.column) if label]
-    plain = [label[0].lower() + label[1:] if label[1:].islower() else label for label in labels]
-    return f"{', '.join(plain)}: {sentence.cell.text}"
+    *plain, text = [spell_first(label) for label in (*labels, sentence.cell.text)]
+    return f"{', '.join(plain)}: {text}"
+
+
+def spell_first(text: str) -> str:
+    """Without the capital that only the beginning of a text has."""
+    first = text.split()[0] if text.split() else ""
+    return text[0].lower() + text[1:] if first[1:].islower() or len(first) == 1 else text
 
 
 async def find_failures(
-    sentences: Iterable[DraftSentence], checker: DraftChecker, heads: Mapping[str, str], context: ResearchContext
+    sentences: Iterable[DraftSentence],
+    checker: DraftChecker,
+    heads: Mapping[str, str],
+    context: ResearchContext,
+    around: Mapping[DraftSentence, Sequence[Claim]] | None = None,
 ) -> dict[DraftSentence, str]:
     """Return why each sentence cannot be published; those that can are not there. Facts and syntheses are judged side
-    by side."""
+    by side, and with them what says that the sources leave something open, by the claims `around` it."""
     failures = dict[DraftSentence, str]()
-    facts, syntheses = list[DraftSentence](), list[DraftSentence]()
+    facts, syntheses, frames = list[DraftSentence](), list[DraftSentence](), list[DraftSentence]()
     for sentence in dict.fromkeys(sentences):
         if problem := await asyncio.to_thread(checker.find_problem, sentence):
             failures[sentence] = problem
+            if around and around.get(sentence) and problem == NO_CLAIM and checker.may_tell_limits(sentence.text):
+                frames.append(sentence)
         elif sentence.kind == "synthesis":
             syntheses.append(sentence)
         elif sentence.claims and not checker.is_verbatim(sentence):
             facts.append(sentence)
     contexts = [await asyncio.to_thread(checker.read_contexts, sentence) for sentence in facts]
+    limits = [
+        build_pair(DraftSentence(text=f"{LIMITS} {one.text}"), around[one][:MOST_FRAME_CLAIMS], heads)
+        for one in frames
+        if around
+    ]
+    pairs_of_syntheses = [build_pair(one, checker.find_bound(one), heads) for one in syntheses]
     judged, followed = await asyncio.gather(
         judge_statements(
             [(one.text, [found.render() for found in own]) for one, own in zip(facts, contexts, strict=True)], context
         ),
-        context.reasoner.judge_syntheses([build_pair(one, checker.find_bound(one), heads) for one in syntheses]),
+        context.reasoner.judge_syntheses([*pairs_of_syntheses, *limits]),
     )
-    pairs = [*zip(facts, judged.judgements, strict=True), *zip(syntheses, followed, strict=True)]
+    for sentence, judgement in zip(frames, followed[len(syntheses) :], strict=True):
+        if judgement.verdict is Verdict.SUPPORTED and not judgement.embedded:
+            del failures[sentence]
+    pairs = [*zip(facts, judged.judgements, strict=True), *zip(syntheses, followed[: len(syntheses)], strict=True)]
     for sentence, judgement in pairs:
         if reason := await asyncio.to_thread(checker.explain, sentence, judgement):
             failures[sentence] = reason
@@ -238,6 +266,11 @@ def is_name(word: str) -> bool:
     return not word.isalpha() or not word.islower()
 
 
+def list_section_claims(draft: Draft, number: int, claims: Mapping[str, Claim]) -> list[Claim]:
+    ids = dict.fromkeys(id for sentence in draft.sections[number].sentences for id in sentence.claims)
+    return [claims[id] for id in ids if id in claims]
+
+
 class SettledDraft(NamedTuple):
     """What may be published of each sentence, and the claims that rest on more of their documents' record for it."""
 
@@ -270,7 +303,12 @@ async def settle_draft(
         for at, section in enumerate(draft.sections)
         for position, sentence in enumerate(section.sentences)
     }
-    failures = await find_failures(drafted.values(), checker, request.heads, context)
+    around = {
+        sentence: list_section_claims(draft, place.section, claims)
+        for place, sentence in drafted.items()
+        if not sentence.claims
+    }
+    failures = await find_failures(drafted.values(), checker, request.heads, context, around)
     final: dict[_Place, DraftSentence | None] = {
         place: None if sentence in failures else sentence for place, sentence in drafted.items()
     }

@@ -112,7 +112,7 @@ async def compose_report(
         plan=plan,
         answers=build_answers(draft.answers, by_id, ids, disagreements) if draft else (),
         sections=tuple(sections),
-        figures=build_key_figures(draft, by_id, ids) if draft else (),
+        figures=build_key_figures(draft, by_id, ids) if draft and not draft.composed else (),
         disputes=build_disputes(disagreements, by_id, cards),
         not_found=list_gaps(state),
         claims=tuple(_build_claim(claim, ids) for claim in claims),
@@ -517,7 +517,7 @@ def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
             if len(content_words(what)) < 2:
                 what = _trim_label(f"{what} {after[1]}".strip()) if after else ""
             elif len(leading) > MAX_LABEL_WORDS:
-                what = f"… {' '.join(leading[-MAX_LABEL_WORDS:])}"
+                what = ""  # half a label is worse than no row
             # The date nearest to it in its own sentence, as it is spelled.
             sentence = next((p for p in split_sentences(text) if p.start <= figure.start < p.end), None)
             start, end = (sentence.start, sentence.end) if sentence else (0, len(text))

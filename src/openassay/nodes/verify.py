@@ -34,7 +34,7 @@ from openassay.reasoning.base import (
 )
 from openassay.state import State, load_plan, load_selected, load_sources
 from openassay.text.words import stems, words
-from openassay.verification.context import EvidenceContext, find_gaps, find_needed_sentences, read_context
+from openassay.verification.context import EvidenceContext, find_gaps, find_needed_sentences, read_context, tell_author
 from openassay.verification.corroboration import CorroborationIndex
 from openassay.verification.figures import check_figures
 from openassay.verification.quotes import is_verbatim_span
@@ -69,6 +69,9 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
     # Sentences and spans of all documents are gone through: work for a thread, not for the event loop.
     index = await asyncio.to_thread(CorroborationIndex, passages, titles)
     evidence = await asyncio.to_thread(add_corroboration, load_evidence(state), index, documents)
+    evidence = tuple(
+        item.model_copy(update={"author": tell_author(documents[item.finding.span.document])}) for item in evidence
+    )
     extraction = await context.reasoner.extract_claims(plan, evidence)
     wordings = await asyncio.to_thread(_build_wordings, extraction.claims, evidence, documents, index)
     judged = await judge_statements(list_pairs(wordings), context)
@@ -315,8 +318,11 @@ def add_context(claim: Claim, contexts: Sequence[EvidenceContext]) -> Claim:
             items.append(ContextItem(document=found.document, field="published", value=found.published.isoformat()))
         title = found.head.split(" | ")[0]
         named = {word for name in claim.text.split() if not name[:1].islower() for word in words(name)}
-        if named & set(words(title)) - set(words(" ".join(quotes))):
+        quoted = set(words(" ".join(quotes)))
+        if named & set(words(title)) - quoted:
             items.append(ContextItem(document=found.document, field="title", value=title))
+        if named & set(words(found.author)) - quoted:
+            items.append(ContextItem(document=found.document, field="author", value=found.author))
     return claim.model_copy(update={"spans": tuple(_distinct_spans(spans)), "context": tuple(items)})
 
 

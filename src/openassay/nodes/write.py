@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.models.event import Status
-from openassay.models.evidence import Claim, Document, Verdict
+from openassay.models.evidence import Claim, Verdict
 from openassay.models.plan import Depth, Plan
 from openassay.nodes.analyse import SURE
 from openassay.nodes.mend import UNTITLED, SentencesBySection, settle_draft, settle_titles
@@ -28,10 +28,10 @@ from openassay.state import (
     load_sources,
 )
 from openassay.text.words import fold
+from openassay.verification.context import describe_document
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
-NOT_FOUND_TITLE = "What could not be found"
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
 
 
@@ -49,7 +49,7 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     claims = {claim.id: claim for claim in load_claims(state)}
     request = build_write_request(state, claims, context)
     documents = await context.load_documents(request.titles)
-    request = request.model_copy(update={"heads": {name: describe(one) for name, one in documents.items()}})
+    request = request.model_copy(update={"heads": {name: describe_document(one) for name, one in documents.items()}})
     draft = await context.reasoner.write(request)
     # A long draft has hundreds of sentences and titles, each compared with all that is known: work for a thread.
     terms = await asyncio.to_thread(collect_terms, state)
@@ -63,7 +63,8 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     else:
         draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state))
         checked = await recheck_draft(draft, claims, titles, terms, context)
-    opening = build_opening(state, context.options.depth, terms)
+    # A composed report says in its own words how much is behind it; what was asked and not found has its section.
+    opening = () if draft.composed else build_opening(state, context.options.depth, terms)
     sections = assemble_sections(draft, checked, opening)
     answers = check_answers(draft, claims, titles, terms)
     statements = count_statements(draft, checked, claims)
@@ -105,22 +106,14 @@ def assemble_sections(
 ) -> list[DraftSection]:
     """Make the sections of what may be published of each; `opening` is what has to be said of how much is behind it."""
     sections = list[DraftSection]()
-    # A composed report is not disowned at its top: how little is behind it stands where it says what was not found. A
-    # short answer, which nobody composes, opens with it (C-10).
-    waits = draft.composed
     for section, sentences in zip(draft.sections, checked, strict=True):
         # Two sentences that failed may both have become the claim they were bound to.
         once = {sentence.text: sentence for kept in sentences for sentence in kept}
         # A disagreement needs a statement on each side; a section that lost all its sentences is gone.
         has_facts = any(sentence.claims for sentence in once.values())
         if once and (has_facts or section.role in ("not_found", "conclusion", "notice")):
-            first = opening if not waits or section.role == "not_found" else ()
-            sections.append(section.model_copy(update={"sentences": (*first, *once.values())}))
-            opening = () if first else opening
-    if opening and waits:
-        lacking = DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=opening)
-        at = next((at for at, section in enumerate(sections) if section.role == "conclusion"), len(sections))
-        sections.insert(at, lacking)
+            sections.append(section.model_copy(update={"sentences": (*opening, *once.values())}))
+            opening = ()
     return sections
 
 
@@ -196,12 +189,6 @@ async def recheck_draft(
     verdicts = zip(unsure, judged.judgements, strict=True)
     believed = {sentence for sentence, judgement in verdicts if judgement.verdict is Verdict.SUPPORTED}
     return [[final_sentences(check, believed) for check in section] for section in checks]
-
-
-def describe(document: Document) -> str:
-    """What a document says of itself."""
-    date = document.published.isoformat() if document.published else ""
-    return " | ".join(filter(None, (document.title, document.publisher or document.host, date)))
 
 
 def source_titles(state: State) -> dict[str, str]:

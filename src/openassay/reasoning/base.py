@@ -95,6 +95,7 @@ class Evidence(Record):
     finding: Finding
     title: str
     published: str | None = None
+    author: str = ""
 
 
 class AnalysisRequest(Record):

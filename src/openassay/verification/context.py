@@ -27,6 +27,7 @@ MOST_NAMING = 60  # words of a sentence that names something
 MOST_ADDED = 3  # sentences that are shown to the reader besides the quotes
 QUOTED = 0.5  # words that a quote is ahead of a sentence nobody quoted
 LONGEST = 50_000  # characters of a document in which a name is looked for
+LONGEST_AUTHOR = 80  # characters
 VOICE_WORDS, OPENING_WORDS, CLOSING_WORDS = 130, 50, 25  # by which two documents are compared
 GAP, NEIGHBOURS = "\n…\n", 4  # stands where sentences are left out; characters between two that follow each other
 
@@ -36,7 +37,7 @@ class EvidenceContext(NamedTuple):
 
     document: str
     spans: tuple[QuoteSpan, ...]
-    head: str  # title | publisher | date
+    head: str  # title | author | publisher | date
     pieces: tuple[TextSpan, ...]  # in their order; the quotes are among them
     published: date | None = None
     whole: str = ""  # the document's text
@@ -69,7 +70,6 @@ class EvidenceContext(NamedTuple):
 
     def render_voice(self) -> str:
         """How the document begins and ends, what it quotes from, and who made it: what tells whose voice it is."""
-        head = f"{self.head} | {self.author}" if self.author else self.head
         text = self.whole.split()
         if len(text) > VOICE_WORDS:
             quotes = " ".join(span.quote for span in self.spans).split()
@@ -80,7 +80,7 @@ class EvidenceContext(NamedTuple):
                 "…",
                 *text[-CLOSING_WORDS:],
             ]
-        return f"{head}\n{' '.join(text)}"
+        return f"{self.head}\n{' '.join(text)}"
 
     def find_objections(self, statement: str, *, weak: bool = False) -> list[StatementProblem]:
         """Find what is certain to be wrong in a statement that copies a sentence but for a word or two: what was
@@ -144,7 +144,14 @@ OPPOSED = frozenset({"negation", "direction"})
 def describe_document(document: Document) -> str:
     """What a document says of itself in a line."""
     published = document.published.isoformat() if document.published else ""
-    return " | ".join(part for part in (document.title, document.publisher or document.host, published) if part)
+    place = document.publisher or document.host
+    return " | ".join(part for part in (document.title, tell_author(document), place, published) if part)
+
+
+def tell_author(document: Document) -> str:
+    """Who wrote it; empty where what stands there is no name."""
+    author = " ".join((document.author or "").split())
+    return author if len(author) <= LONGEST_AUTHOR and not find_instructions(author) else ""
 
 
 def read_context(document: Document, spans: Sequence[QuoteSpan], most: int = MOST_WORDS) -> EvidenceContext:

@@ -114,17 +114,6 @@ def check_numbers(
         yield StatementProblem("figure", f"{shown} stands in no passage, and `derived` does not say how it comes about")
 
 
-def check_counts(text: str, claims: Sequence[Claim], derived: Sequence[DerivedFigure]) -> Iterator[StatementProblem]:
-    """Find counts in words that no claim has and nobody has counted; a check beside the embedded judge, which cannot
-    count. "The two counts", "three years later" are told by nobody and true: of 60 true sentences it hits 5."""
-    told = {value for figure in derived for value in list_roundings(abs(figure.value))}
-    said = extract_numbers(text, worded=True) - extract_numbers(text, worded=False)
-    texts = "\n".join((*(claim.text for claim in claims), *(span.quote for claim in claims for span in claim.spans)))
-    if counts := sorted(said - extract_numbers(texts, worded=True) - told - {float(len(claims))}):
-        shown = ", ".join(f"{number:.0f}" for number in counts)
-        yield StatementProblem("figure", f"the count {shown} is told by no claim, and `derived` does not say of what")
-
-
 LEAST_SHARED = 1 / 6  # of the words of a synthesis that stand in its passages: less, and it speaks of something else
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _PLAIN = frozenset(
@@ -173,18 +162,3 @@ def _check_figure(
     if strange:
         shown = ", ".join(str(one) for one in strange)
         yield StatementProblem("figure", f"{shown}, from which {figure.value:g} is computed, stands in no passage")
-
-
-# A cause that no claim tells is none: a check beside the embedded judge, which takes what goes together for a cause.
-_CAUSE = re.compile(
-    r"\b(?:because|caus(?:e[ds]?|ing)|led to|leads? to|due to|owing to|thanks to|result(?:s|ed|ing)? (?:in|from)|as a "
-    r"result|therefore|thus|hence|dr[io]ven? by|drove|triggered|prompted|brought about|consequently)\b",
-    re.I,
-)
-
-
-def check_cause(text: str, claims: Sequence[Claim]) -> Iterator[StatementProblem]:
-    said = _CAUSE.search(text)
-    texts = [text for claim in claims for text in (claim.text, *(span.quote for span in claim.spans))]
-    if said and not any(_CAUSE.search(text) for text in texts):
-        yield StatementProblem("scope", f'no claim tells of a cause ("{said[0]}")')

@@ -60,6 +60,13 @@ class KnownTerms:
         self._figures = _extract_figures(self._text)
         self._stems = _content_stems("\n".join((*texts, *words)))
 
+    def with_words(self, texts: Sequence[str]) -> "KnownTerms":
+        """The same terms, and the plain words of these texts."""
+        wider = KnownTerms([])
+        wider._text, wider._figures = self._text, self._figures
+        wider._stems = self._stems | _content_stems("\n".join(texts))
+        return wider
+
     def covers(self, sentence: str) -> bool:
         """Whether the sentence speaks of the research, in its words and those of the question, with no figure and no
         name of its own but counts. It may still be false; it is no finding that would want a source behind it."""

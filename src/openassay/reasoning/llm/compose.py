@@ -46,7 +46,6 @@ SHAPES = ("text", "table", "timeline")
 PARTS = ("abstract", "conclusion")
 _CITATION = re.compile(r"\s*\[\s*C?\d+(?:\s*,\s*C?\d+)*\s*\]|\s*[✓⚠]+")
 _DERIVED = re.compile(r"(-?[\d.,]+)\s*%?\s*=\s*(\w+)\s*\((.*)\)")
-_YES = frozenset({"true", "yes", "1"})
 
 
 # What a model is shown of claims.
@@ -182,7 +181,7 @@ def convert_outline(answer: OutlineForm, claims: NumberedClaims, shown: Sequence
 class SectionSentenceForm(forms.OutputForm):
     """The claims come before the text: who has named them writes what they say."""
 
-    opens: forms.Text = ""
+    opens: forms.Flag = False
     row: forms.Line = ""
     column: forms.Line = ""
     kind: forms.Text = forms.choice_field(KINDS)
@@ -255,7 +254,7 @@ def convert_sentences(
             if sentence.claims and (cell := build_cell(item, sentence.text, section)):
                 found.append(place_in_table(sentence, cell))
             else:
-                opens = position == 0 or item.opens.lower() in _YES
+                opens = position == 0 or item.opens
                 found.append(sentence.model_copy(update={"opens": opens}))
     if not any(sentence.claims for sentence in found):
         raise ReasoningError("no sentence names a claim by its number")
@@ -448,26 +447,36 @@ class Revision(NamedTuple):
 
 
 def plan_revision(request: WriteRequest, previous: Draft) -> Revision:
-    """An issue belongs to the section it names. What is said of the whole report concerns every section where it is
-    about how it reads; else it is for abstract and conclusion to say: no writer can add sources."""
+    """An issue belongs to the section it names, or to abstract and conclusion. What is said of the whole report is for
+    every section where it is grave and about how it reads; else no writer can act on it: nobody can add sources. What
+    no section has told yet is offered where something is said to be missing."""
     known = {claim.id: claim for claim in list_claims(request)}
     body = [section for section in previous.sections if section.role == "body"]
     told = {id for section in body for sentence in section.sentences for id in sentence.claims}
     spare = [claim for claim in known.values() if claim.id not in told]
     issues: dict[str, list[str]] = {}
+    lacking = set[str]()  # sections of which a reviewer says that something is missing
     for issue in request.issues:
-        place = next((one.title for one in body if fold(one.title) in fold(issue.location)), "")
-        everywhere = not place and issue.category in ("coherence", "style") and "whole" in fold(issue.location)
-        for title in [one.title for one in body] if everywhere else [place]:
+        where = fold(issue.location)
+        places = [one.title for one in body if fold(one.title) in where][:1]
+        if not places and issue.category in ("coherence", "style") and issue.severity in ("critical", "major"):
+            places = [one.title for one in body] if "whole" in where else []
+        if any(name in where for name in ("abstract", "conclusion", "opening", "summary")):
+            places.append("")
+        for title in places:
             issues.setdefault(title, []).append(f"{issue.description} {issue.fix}".strip())
+            lacking |= {title} if issue.category == "completeness" else set()
     sections, fixes = [], {}
     for section in body:
         own = [known[id] for id in dict.fromkeys(id for one in section.sentences for id in one.claims) if id in known]
         if section.title in issues:
-            own += spare
-            text = " ".join(sentence.text for sentence in section.sentences)
+            own += spare if section.title in lacking else []
+            text = "\n".join(sentence.text for sentence in section.sentences)
             fixes[section.title] = show_fixes(text, issues[section.title])
-        sections.append(OutlineSection(section.title, "", tuple(own[:MAX_SECTION_CLAIMS])))
+        cells = [sentence.cell for sentence in section.sentences if sentence.cell]
+        columns = tuple(dict.fromkeys(cell.column for cell in cells if cell.column))
+        shape = "table" if columns else "timeline" if cells else "text"
+        sections.append(OutlineSection(section.title, "", tuple(own[:MAX_SECTION_CLAIMS]), shape, columns))
     opening = [sentence for one in previous.sections if one.role != "body" for sentence in one.sentences]
     wanted = issues.get("", [])
     return Revision(

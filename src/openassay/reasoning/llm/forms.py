@@ -56,6 +56,11 @@ def _parse_integer(value: Any) -> int | None:
     return None if number is None else int(number)
 
 
+def _parse_flag(value: Any) -> bool:
+    """Read true, "true", "yes" and 1 as true, and everything else as false."""
+    return value is True or _clean_text(value) in ("True", "true", "yes", "1")
+
+
 def _parse_score(value: Any) -> float | None:
     """Read a score from 0 to 10; a share such as 0.85 is taken as one of ten."""
     number = _find_number(value)
@@ -82,6 +87,7 @@ Phrase = Annotated[str, BeforeValidator(_clean_text), WithJsonSchema({"type": "s
 _LINES_SCHEMA = WithJsonSchema({"type": "array", "items": {"type": "string", "maxLength": 400}})
 Texts = Annotated[list[str], _list_of(_clean_text), _LINES_SCHEMA]
 Number = Annotated[int, BeforeValidator(_parse_integer)]
+Flag = Annotated[bool, BeforeValidator(_parse_flag)]
 Numbers = Annotated[list[int], _list_of(_parse_integer)]
 _SCORE_SCHEMA = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 10})
 Score = Annotated[float, BeforeValidator(_parse_score), _SCORE_SCHEMA]

@@ -219,7 +219,8 @@ def format_sources(shown: Sequence[Evidence], plan: Plan) -> str:
     for position, document in enumerate(documents, 1):
         quotes = [(number, item) for number, item in enumerate(items, 1) if item.finding.span.document == document]
         first = quotes[0][1]
-        lines = [f"Source {position}: {first.title}{f' ({first.published})' if first.published else ''}"]
+        told = ", ".join(filter(None, (first.author, first.published)))
+        lines = [f"Source {position}: {first.title}{f' ({told})' if told else ''}"]
         for number, item in quotes:
             question = question_numbers.get(item.finding.question, 0)
             quote = " ".join(item.finding.span.quote.split())[:MAX_QUOTE]

@@ -448,7 +448,7 @@ def build_review_job(
         forms.build_schema(ReviewForm, "Review", {"issues": most}, {"severity": severities}),
         build,
         convert=lambda answer, _: convert_review(
-            answer, counted, severities, revisions=request.revisions, excused=small
+            answer, counted, severities, revisions=request.revisions, excused=small or request.draft.composed
         ),
         sources=lines,
         shorten=DraftLine.halve,

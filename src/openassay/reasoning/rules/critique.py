@@ -36,6 +36,10 @@ class DraftFault(NamedTuple):
     cost: float
 
 
+def is_snippet(text: str) -> bool:
+    return len(text.split()) < 4 or not _ENDED.search(text) or text[:1] in "-•*|…" or text[:1].islower()
+
+
 def make_fault(
     category: Category, severity: Severity, place: str, description: str, fix: str = "", cost: float | None = None
 ) -> DraftFault:
@@ -57,6 +61,7 @@ class DraftStatement(NamedTuple):
     sources: tuple[SourceCard, ...]
     derived: tuple[str, ...] = ()  # figures that the sentence computes
     is_synthesis: bool = False
+    in_table: bool = False
 
     @property
     def quotes(self) -> list[str]:
@@ -99,9 +104,9 @@ class ReviewCase:
                 documents = dict.fromkeys(span.document for claim in bound if claim for span in claim.spans)
                 sources = tuple(self._sources[name] for name in documents if name in self._sources)
                 derived = tuple(f"{figure.value:,.15g} {figure.value:.15g}" for figure in sentence.derived)
-                is_synthesis = sentence.kind == "synthesis"
+                marks = (sentence.kind == "synthesis", sentence.cell is not None)
                 found.append(
-                    DraftStatement(section.title, section.role, sentence.text, bound, sources, derived, is_synthesis)
+                    DraftStatement(section.title, section.role, sentence.text, bound, sources, derived, *marks)
                 )
         return found
 
@@ -258,14 +263,7 @@ def check_coherence(case: ReviewCase) -> Iterator[DraftFault]:
         issue = f"begins with a word that refers to nothing: {truncate(loose[0].text)}"
         cost = min(2.0, 0.5 * len(loose))
         yield make_fault("coherence", "minor", loose[0].place, issue, "name what is spoken of", cost)
-    broken = [
-        fact
-        for fact in case.statements
-        if len((text := fact.text.strip()).split()) < 4
-        or not _ENDED.search(text)
-        or text[:1] in "-•*|…"
-        or text[:1].islower()
-    ]
+    broken = [fact for fact in case.statements if not fact.in_table and is_snippet(fact.text.strip())]
     if len(broken) > SNIPPETS * len(case.statements):
         total, shown = len(case.statements), truncate(broken[0].text)
         issue = f"{len(broken)} of {total} statements are snippets and no sentences: {shown}"
