@@ -30,6 +30,9 @@ SLOPE, OFFSET = 0.41, 0.28
 
 
 COPY = "Quoted: "
+# What is taken off the margin of a copy: "Myth 1: Vaccines cause autism." stands in its document and would pass on 0. Of
+# 89 sentences of speeches, posts and press releases, copied, .09 are then refused (.045 without it).
+COPY_DOUBT = 1.0
 
 
 def mark_copy(statement: str, evidence: str) -> str:
@@ -56,8 +59,10 @@ class CrossEncoderScorer:
             missing = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
             found = dict.fromkeys(missing, SupportScore(0.0, 0.0))
             asked = [pair for pair in missing if pair[0].strip() and pair[1].strip()]
-            logits = self._entailment.scores([_prepare_pair(*pair) for pair in asked])
-            found |= {pair: _score(*row[:3]) for pair, row in zip(asked, logits.tolist(), strict=True)}
+            shown = [_prepare_pair(*pair) for pair in asked]
+            logits = self._entailment.scores(shown).tolist()
+            for pair, (statement, _), row in zip(asked, shown, logits, strict=True):
+                found[pair] = _score(*row[:3], doubt=COPY_DOUBT if statement.startswith(COPY) else 0.0)
             self._known |= found
             scores = [self._known[pair] for pair in pairs]
             while len(self._known) > MOST_SCORES:
@@ -80,9 +85,9 @@ def _prepare_pair(statement: str, evidence: str) -> tuple[str, str]:
     return mark_copy(statement, text), text
 
 
-def _score(supported: float, refuted: float, neither: float) -> SupportScore:
+def _score(supported: float, refuted: float, neither: float, *, doubt: float) -> SupportScore:
     others = max(refuted, neither) + math.log1p(math.exp(-abs(refuted - neither)))
-    chance = 1 / (1 + math.exp(-(SLOPE * (supported - others) + OFFSET)))
+    chance = 1 / (1 + math.exp(-(SLOPE * (supported - others - doubt) + OFFSET)))
     return SupportScore(chance, (1 - chance) / (1 + math.exp(neither - refuted)))
 
 
