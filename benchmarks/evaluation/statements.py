@@ -33,7 +33,7 @@ KINDS = {
     "refuted": (0.3, 0.45),
     "myth": (0.2, 0.3),
     "quoted": (0.25, 0.45),
-    "hypothetical": (0.35, 0.25),
+    "hypothetical": (0.35, 0.3),
     "negated": (0.5, 0.35),
     "quantity": (0.7, 0.55),
     "condition": (0.45, 0.3),
@@ -183,7 +183,7 @@ MEASURES = {
         whole="44 pairs",
         quick="22 pairs",
         figures=(
-            Figure("one voice, taken for two", floor=2, quick=2, less_is_better=True, form=".0f"),
+            Figure("one voice, taken for two", floor=3, quick=2, less_is_better=True, form=".0f"),
             Figure("two voices, taken for one", floor=8, quick=6, less_is_better=True, form=".0f"),
             Figure("capable judge: one voice, taken for two", floor=0, quick=0, less_is_better=True, form=".0f"),
             Figure("capable judge: two voices, taken for one", floor=2, quick=2, less_is_better=True, form=".0f"),
@@ -200,7 +200,7 @@ MEASURES = {
         quick="85 pairs",
         figures=(
             Figure("false, supported", floor=0.4, quick=0.5, less_is_better=True),
-            Figure("true, refused", floor=0.33, quick=0.37, less_is_better=True),
+            Figure("true, refused", floor=0.35, quick=0.37, less_is_better=True),
             Figure("capable judge: false, supported", floor=0.01, quick=0.01, less_is_better=True),
             Figure("capable judge: true, refused", floor=0.02, quick=0.03, less_is_better=True),
             *(

@@ -37,7 +37,7 @@ class EvidenceContext(NamedTuple):
 
     document: str
     spans: tuple[QuoteSpan, ...]
-    head: str  # title | author | publisher | date
+    head: str  # title | publisher | author | date
     pieces: tuple[TextSpan, ...]  # in their order; the quotes are among them
     published: date | None = None
     whole: str = ""  # the document's text
@@ -145,7 +145,7 @@ def describe_document(document: Document) -> str:
     """What a document says of itself in a line."""
     published = document.published.isoformat() if document.published else ""
     place = document.publisher or document.host
-    return " | ".join(part for part in (document.title, tell_author(document), place, published) if part)
+    return " | ".join(part for part in (document.title, place, tell_author(document), published) if part)
 
 
 def tell_author(document: Document) -> str:

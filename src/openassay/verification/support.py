@@ -29,8 +29,9 @@ MOST_SCORES = 20_000  # pairs that are remembered: a claim is judged, and its se
 SLOPE, OFFSET = 0.41, 0.28
 
 
+SURELY_TWO = -1.0  # the logit of one voice under which two documents are not read in the other order too
 COPY = "Quoted: "
-# What is taken off the margin of a copy: "Myth 1: Vaccines cause autism." stands in its document and would pass on 0. Of
+# Taken off the margin of a copy: "Myth 1: Vaccines cause autism." stands in its document and would pass on 0. Of
 # 89 sentences of speeches, posts and press releases, copied, .09 are then refused (.045 without it).
 COPY_DOUBT = 1.0
 
@@ -70,10 +71,9 @@ class CrossEncoderScorer:
             return scores
 
     def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """A pair is read in both orders, unless the first reading says already that they are two: of 40 pairs none
-        that is one voice on the mean of both readings has less than 0 in either."""
+        """A pair is read in both orders, unless the first reading is sure that they are two."""
         logits = self._entailment.scores(pairs)[:, 3].tolist()
-        again = [at for at, value in enumerate(logits) if value >= 0]
+        again = [at for at, value in enumerate(logits) if value >= SURELY_TWO]
         seconds = self._entailment.scores([pairs[at][::-1] for at in again])[:, 3].tolist()
         for at, second in zip(again, seconds, strict=True):
             logits[at] = (logits[at] + second) / 2
