@@ -172,9 +172,9 @@ MEASURES = {
         whole="349 claims",
         quick="150 pages",
         figures=(
-            Figure("AUC", floor=0.76, quick=0.70, published={"word overlap": 0.763}),
+            Figure("AUC", floor=0.755, quick=0.70, published={"word overlap": 0.763}),
             Figure("AUC gained over word overlap", floor=0.0),
-            Figure("the same, at least (95%)", floor=-0.06),
+            Figure("the same, at least (95%)", floor=-0.07),
             Figure("balanced accuracy", floor=0.69, quick=0.64, published={"word overlap": 0.707}),
             Figure("Brier score", floor=0.25, quick=0.27, less_is_better=True),
             Figure("calibration error", floor=0.20, quick=0.22, less_is_better=True),
