@@ -107,7 +107,7 @@ LEFT_OUT = "…"
 
 _TOKEN = re.compile(r"(\S+)")
 _EDGE = ".,;:!?()[]\"'“”‘’«»"
-_NUMBER = re.compile(r"[$€£]?\d[\d.,]*%?")
+_NUMBER = re.compile(r"[$€£]?\d[\d.,]*%?(?:[-–]\d[\d.,]*%?)?")
 
 
 def mask_unverified_terms(text: str, known: Collection[str]) -> str:

@@ -69,6 +69,9 @@ class LLMReasoner:
         self._emit = emit
         self._today = today
         self._steps = StepRunner(models, emit)
+        # What was judged in this run: a draft that is written again has most of its sentences still.
+        self._judged: dict[tuple[str, tuple[str, ...]], Judgement] = {}
+        self._followed: dict[base.SynthesisPair, Judgement] = {}
 
     async def understand(self, question: str, conversation: base.Conversation) -> Understanding:
         """Say what a question means; nothing is spent on one that is empty or only cancels."""
@@ -145,7 +148,7 @@ class LLMReasoner:
         pairs = [
             StatementQuotes(number, text, tuple(quotes))
             for number, (text, quotes) in enumerate(statements)
-            if quotes and not (small and verify.is_verbatim(text, quotes))
+            if quotes and not (small and verify.is_verbatim(text, quotes)) and (text, tuple(quotes)) not in self._judged
         ]
         jobs = [
             verify.build_judge_job(batch, str(number), others, small=small)
@@ -157,6 +160,9 @@ class LLMReasoner:
         if len(judged) < len(pairs) and len(parts) == len(jobs):
             text = f"The model judged {len(judged)} of {len(pairs)} statements with their quotes"
             await self._steps.send_notice(verify.JUDGE_STEP, f"{text}, the embedded reasoner the others")
+        keys = {number: (text, tuple(quotes)) for number, (text, quotes) in enumerate(statements)}
+        self._judged |= {keys[number]: judgement for number, judgement in judged.items()} if not small else {}
+        judged |= {number: self._judged[key] for number, key in keys.items() if key in self._judged}
         # The verifier reads a pair for a third of a second, so what a model with room has judged is left to it.
         counting = [number for number in range(len(statements)) if small or number not in judged]
         counted = await self._rules.judge([statements[number] for number in counting])
@@ -171,7 +177,9 @@ class LLMReasoner:
         """A small model is not asked; what the model leaves out the rules judge."""
         if not pairs or self._steps.is_small(follows.FOLLOWS_STEP):
             return await self._rules.judge_syntheses(pairs)
-        said = await self._ask_in_parts(pairs, follows.MAX_PAIRS, follows.build_follows_job)
+        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._followed]
+        self._followed |= await self._ask_in_parts(fresh, follows.MAX_PAIRS, follows.build_follows_job)
+        said = dict(self._followed)
         left = [pair for pair in pairs if pair not in said]
         said |= dict(zip(left, await self._rules.judge_syntheses(left), strict=True))
         return [said[pair] for pair in pairs]

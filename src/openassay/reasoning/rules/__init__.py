@@ -21,6 +21,7 @@ from openassay.reasoning.rules.read import could_answer, read_passages
 from openassay.reasoning.rules.short_answers import add_answer_quotes, find_answers
 from openassay.reasoning.rules.understand import understand
 from openassay.reasoning.rules.write import write
+from openassay.text.words import stems
 
 # Probabilities, chosen on 120 statements that the verifier had not learned from: .25 of the false ones and .12 of the
 # true ones are on the wrong side of the first (docs/decisions/0042).
@@ -82,10 +83,14 @@ class RuleReasoner:
         pairs = [(text, passage) for text, passages in statements for passage in passages]
         each = iter(await asyncio.to_thread(self._support.scores, pairs))
         judgements = []
-        for _, passages in statements:
+        for text, passages in statements:
             found = [next(each) for _ in passages]
             score = max((one.supported for one in found), default=0.0)  # of the passage that supports most
-            refuted = max((one.refuted for one in found), default=0.0)
+            # A passage that says otherwise speaks of the same: the verifier also takes what is plainly absurd for refuted.
+            wanted = set(stems(text))
+            refuted = max(
+                (one.refuted for one, own in zip(found, passages, strict=True) if wanted & set(stems(own))), default=0.0
+            )
             verdict = Verdict.CONTRADICTED if refuted >= REFUTED else Verdict.NOT_FOUND
             verdict = Verdict.PARTLY if score >= PARTLY and verdict is Verdict.NOT_FOUND else verdict
             verdict = Verdict.SUPPORTED if score >= SUPPORTED else verdict

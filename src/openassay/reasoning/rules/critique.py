@@ -103,7 +103,9 @@ class ReviewCase:
                 bound = tuple(self._claims.get(id) for id in sentence.claims)
                 documents = dict.fromkeys(span.document for claim in bound if claim for span in claim.spans)
                 sources = tuple(self._sources[name] for name in documents if name in self._sources)
-                derived = tuple(f"{figure.value:,.15g} {figure.value:.15g}" for figure in sentence.derived)
+                # As they may be rounded in a sentence.
+                values = [round(figure.value, places) for figure in sentence.derived for places in (4, 1, 0)]
+                derived = tuple(f"{value:,.15g} {value:.15g}" for value in values)
                 marks = (sentence.kind == "synthesis", sentence.cell is not None)
                 found.append(
                     DraftStatement(section.title, section.role, sentence.text, bound, sources, derived, *marks)
