@@ -86,7 +86,7 @@ class RuleReasoner:
         for text, passages in statements:
             found = [next(each) for _ in passages]
             score = max((one.supported for one in found), default=0.0)  # of the passage that supports most
-            # A passage that says otherwise speaks of the same: the verifier also takes what is plainly absurd for refuted.
+            # What says otherwise speaks of the same: the verifier also takes what is plainly absurd for refuted.
             wanted = set(stems(text))
             refuted = max(
                 (one.refuted for one, own in zip(found, passages, strict=True) if wanted & set(stems(own))), default=0.0
