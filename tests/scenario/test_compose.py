@@ -167,3 +167,35 @@ async def test_what_the_sources_leave_open_is_told_and_nothing_else_without_a_cl
         told = [one.text for section in report.sections for one in section.sentences]
         assert limit in told
         assert world not in told
+
+
+@pytest.mark.requirement("X-03")
+async def test_of_a_sentence_that_fails_twice_what_the_judge_leaves_of_it_is_told(lake: Path) -> None:
+    """And nothing that it adds."""
+    whole = "Lake Marrow covered less in 2024 than in 2019, by a wide margin."
+    left = "Lake Marrow covered less in 2024 than in 2019."
+
+    def mend(prompt: ModelPrompt) -> dict[str, Any]:
+        both = numbers_of(prompt, "412", "398")
+        number = next(int(n) for n, text in re.findall(r"^(\d+)\. (.*)$", prompt.text, re.M) if text.startswith(whole))
+        return {"sentences": [{"sentence": number, "kind": "synthesis", "claims": both, "text": whole}]}
+
+    def verdicts(narrower: str) -> Callable[[ModelPrompt], dict[str, Any]]:
+        def say(prompt: ModelPrompt) -> dict[str, Any]:
+            said = sensible.judge_pairs(prompt)
+            texts = dict(re.findall(r"^Sentence (\d+): (.*)$", prompt.text, re.M))
+            for item in said.get("verdicts", []):
+                if texts.get(str(item["pair"]), "") == whole:
+                    item |= {"verdict": "partly", "unsaid": "by a wide margin", "narrower": narrower}
+            return said
+
+        return say
+
+    for narrower, told in ((left, True), ("The moon is made of cheese.", False)):
+        answers = {
+            "Outline": one_section, "Section": write_with({"text": whole}), "Picks": picks_all,
+            "Verdicts": verdicts(narrower), "Mended": mend,
+        }  # fmt: skip
+        async with run_with(answers, lake, QUESTION) as report:
+            assert whole not in facts(report)
+            assert (narrower in facts(report)) is told

@@ -107,7 +107,7 @@ class ContextItem(Record):
     """What a document says of itself, and a claim rests on besides its spans: when it was published, its title."""
 
     document: str
-    field: Literal["published", "title", "author"]
+    field: Literal["published", "title", "author", "publisher"]
     value: str
 
 

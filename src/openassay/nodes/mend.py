@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, ContextItem, Document, Judgement, Verdict
-from openassay.nodes.verify import judge_statements, read_contexts
+from openassay.nodes.verify import LEAST_KEPT, judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
 from openassay.text.sentences import TextSpan
 from openassay.text.words import fold
@@ -24,7 +24,7 @@ from openassay.verification.synthesis import (
 )
 from openassay.verification.terms import KnownTerms, collect_words, find_addresses, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
-from openassay.verification.wording import check_wording
+from openassay.verification.wording import check_wording, content_share
 
 MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 12, 10  # that a title is held against, and may have
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
@@ -42,6 +42,8 @@ def describe_document(document: Document) -> Iterator[ContextItem]:
         yield ContextItem(document=document.hash, field="title", value=document.title)
     if author := tell_author(document):
         yield ContextItem(document=document.hash, field="author", value=author)
+    if document.publisher:
+        yield ContextItem(document=document.hash, field="publisher", value=document.publisher)
 
 
 class DraftChecker:
@@ -124,6 +126,17 @@ class DraftChecker:
         objections = self._find_objections(sentence, bound, weak=judgement.embedded)
         return "; ".join(problem.text for problem in objections)
 
+    def narrow(self, sentence: DraftSentence, judgement: Judgement) -> DraftSentence | None:
+        """Return what a judge says is left of a sentence, if it only leaves something out and nothing else speaks
+        against it."""
+        text = judgement.narrower
+        if sentence.cell or not text or len(text) >= len(sentence.text):
+            return None
+        left = sentence.model_copy(update={"text": text})
+        held = judgement.model_copy(update={"verdict": Verdict.SUPPORTED})
+        keeps = content_share(text, [sentence.text]) >= LEAST_KEPT
+        return left if keeps and not self.find_problem(left) and not self.explain(left, held) else None
+
     def _find_objections(
         self, sentence: DraftSentence, bound: Sequence[Claim], *, weak: bool
     ) -> Sequence[StatementProblem]:
@@ -174,16 +187,23 @@ def spell_first(text: str) -> str:
     return text[0].lower() + text[1:] if first[1:].islower() or len(first) == 1 else text
 
 
+class DraftFailures(NamedTuple):
+    """Why sentences cannot be published, and what a judge says is left of them."""
+
+    reasons: dict[DraftSentence, str]
+    narrower: dict[DraftSentence, DraftSentence]
+
+
 async def find_failures(
     sentences: Iterable[DraftSentence],
     checker: DraftChecker,
     heads: Mapping[str, str],
     context: ResearchContext,
     around: Mapping[DraftSentence, Sequence[Claim]] | None = None,
-) -> dict[DraftSentence, str]:
-    """Return why each sentence cannot be published; those that can are not there. Facts and syntheses are judged side
-    by side, and with them what says that the sources leave something open, by the claims `around` it."""
-    failures = dict[DraftSentence, str]()
+) -> DraftFailures:
+    """Find why sentences cannot be published; those that can are not there. Facts and syntheses are judged side by
+    side, and with them what says that the sources leave something open, by the claims `around` it."""
+    failures, narrower = dict[DraftSentence, str](), dict[DraftSentence, DraftSentence]()
     facts, syntheses, frames = list[DraftSentence](), list[DraftSentence](), list[DraftSentence]()
     for sentence in dict.fromkeys(sentences):
         if problem := await asyncio.to_thread(checker.find_problem, sentence):
@@ -214,7 +234,9 @@ async def find_failures(
     for sentence, judgement in pairs:
         if reason := await asyncio.to_thread(checker.explain, sentence, judgement):
             failures[sentence] = reason
-    return failures
+            if left := await asyncio.to_thread(checker.narrow, sentence, judgement):
+                narrower[sentence] = left
+    return DraftFailures(failures, narrower)
 
 
 def build_pair(sentence: DraftSentence, bound: Sequence[Claim], heads: Mapping[str, str]) -> SynthesisPair:
@@ -308,7 +330,7 @@ async def settle_draft(
         for place, sentence in drafted.items()
         if not sentence.claims
     }
-    failures = await find_failures(drafted.values(), checker, request.heads, context, around)
+    failures, _ = await find_failures(drafted.values(), checker, request.heads, context, around)
     final: dict[_Place, DraftSentence | None] = {
         place: None if sentence in failures else sentence for place, sentence in drafted.items()
     }
@@ -328,8 +350,8 @@ async def settle_draft(
         again = await find_failures(mended.values(), checker, request.heads, context)
         for place, sentence in drafted.items():
             made = mended.get(sentence) if sentence in failures else None
-            if made and made not in again:
-                final[place] = made
+            if made:  # or what the judge has left of it
+                final[place] = again.narrower.get(made) if made in again.reasons else made
     settled = _fill_gaps(draft, final, drafted, checker)
     needed: dict[str, Claim] = {}
     for section in settled:

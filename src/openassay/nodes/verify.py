@@ -323,6 +323,8 @@ def add_context(claim: Claim, contexts: Sequence[EvidenceContext]) -> Claim:
             items.append(ContextItem(document=found.document, field="title", value=title))
         if named & set(words(found.author)) - quoted:
             items.append(ContextItem(document=found.document, field="author", value=found.author))
+        if named & set(words(found.publisher)) - quoted:
+            items.append(ContextItem(document=found.document, field="publisher", value=found.publisher))
     return claim.model_copy(update={"spans": tuple(_distinct_spans(spans)), "context": tuple(items)})
 
 

@@ -42,6 +42,7 @@ class EvidenceContext(NamedTuple):
     published: date | None = None
     whole: str = ""  # the document's text
     author: str = ""
+    publisher: str = ""
 
     @property
     def text(self) -> str:
@@ -187,6 +188,7 @@ def read_context(document: Document, spans: Sequence[QuoteSpan], most: int = MOS
         document.published,
         text,
         document.author or "",
+        document.publisher or "",
     )
 
 

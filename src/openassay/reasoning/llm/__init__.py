@@ -134,9 +134,16 @@ class LLMReasoner:
         baseline = await self._rules.extract_claims(plan, evidence)
         if not evidence:
             return baseline
-        small = self._steps.is_small(verify.CLAIMS_STEP)
-        job = verify.build_claims_job(plan, evidence, small, self._steps.max_words(verify.CLAIMS_STEP))
-        extraction = await self._steps.run(job) or baseline
+        small, words = self._steps.is_small(verify.CLAIMS_STEP), self._steps.max_words(verify.CLAIMS_STEP)
+        parts: Sequence[Sequence[base.Evidence]] = [evidence]
+        if self._steps.is_capable(verify.CLAIMS_STEP) and len(evidence) >= verify.MANY_QUOTES:
+            parts = verify.split_evidence(plan, evidence)
+        jobs = [
+            verify.build_claims_job(plan, part, small, words, str(number) if len(parts) > 1 else "")
+            for number, part in enumerate(parts, 1)
+        ]
+        found = [one for one in await asyncio.gather(*(self._steps.run(job) for job in jobs)) if one]
+        extraction = verify.join_extractions(found) if found else baseline
         return verify.add_missing_claims(extraction, baseline, small)
 
     async def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> base.JudgementBatch:

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import model_validator
@@ -20,6 +21,8 @@ from openassay.text.words import fold
 CLAIMS_STEP = ReasoningStep("claims", stage="verify", role="judge", output="list of claims", purpose="finish")
 JUDGE_STEP = ReasoningStep("judge", stage="verify", role="judge", output="verdicts", purpose="finish")
 MAX_CLAIMS, MAX_CLAIMS_SMALL = 80, 8
+MANY_QUOTES = 48  # from which on a capable model is asked for the claims of each sub-question by itself
+MAX_PART_CLAIMS, MOST_CLAIMS = 36, 140  # of one of these, and of all together
 MAX_QUOTES, MAX_QUOTES_SMALL = 6, 2  # behind a claim; a small model takes all it was shown for one vague claim
 WORDS_PER_CLAIM = 20  # of an answer: a claim with its numbers
 MAX_PAIRS, MAX_PAIRS_SMALL = 40, 8  # of a statement and its quotes, a call; a verdict takes up to 80 tokens
@@ -74,11 +77,30 @@ class ClaimListForm(forms.OutputForm):
     sources: list[SourceRatingForm] = []
 
 
-def build_claims_job(
-    plan: Plan, evidence: Sequence[Evidence], small: bool, words: int
-) -> Job[ClaimListForm, Evidence, ClaimExtraction]:
+ClaimsJob = Job[ClaimListForm, Evidence, ClaimExtraction]
+
+
+def split_evidence(plan: Plan, evidence: Sequence[Evidence]) -> list[list[Evidence]]:
+    """The evidence of each sub-question, a span only where it is most relevant: a claim is drawn from it once."""
+    best: dict[tuple[str, int], Evidence] = {}
+    for item in sorted(evidence, key=lambda item: -item.finding.relevance):
+        best.setdefault((item.finding.span.document, item.finding.span.start), item)
+    parts = [[item for item in best.values() if item.finding.question == question.id] for question in plan.questions]
+    return [part for part in parts if part]
+
+
+def join_extractions(parts: Sequence[ClaimExtraction]) -> ClaimExtraction:
+    """The claims of all, each part's most useful first."""
+    rows = zip_longest(*(part.claims for part in parts))
+    claims = {fold(claim.wordings[0]): claim for row in rows for claim in row if claim}
+    ratings = {name: rating for part in parts for name, rating in part.credibility.items()}
+    return ClaimExtraction(claims=tuple(claims.values())[:MOST_CLAIMS], credibility=ratings)
+
+
+def build_claims_job(plan: Plan, evidence: Sequence[Evidence], small: bool, words: int, task: str = "") -> ClaimsJob:
     """Ask for atomic claims, and how far each source can be relied on."""
     most = MAX_CLAIMS_SMALL if small else max(MAX_CLAIMS_SMALL, min(MAX_CLAIMS, words // WORDS_PER_CLAIM))
+    most = min(most, MAX_PART_CLAIMS) if task else most
     quotes = MAX_QUOTES_SMALL if small else MAX_QUOTES
     documents = len({item.finding.span.document for item in evidence})
 
@@ -99,6 +121,7 @@ def build_claims_job(
         convert=lambda answer, shown: convert_claims(answer, read.list_evidence(shown), plan, evidence, quotes),
         sources=read.balance_evidence(evidence),
         shorten=read.halve_quote,
+        task=task,
     )
 
 
