@@ -37,6 +37,10 @@ from openassay.text.questions import find_cutoff
 from openassay.text.words import fold, stem, words
 from openassay.verification.sources import group_documents
 
+# Of a report that a capable model composes: in five runs the first revision gained 1.2 points of 10 on average, the
+# second .6 in two, for eight more calls one after the other.
+COMPOSED_DRAFTS = 2
+
 
 async def review(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, draft = runtime.context, Draft.model_validate(state["draft"])
@@ -87,7 +91,9 @@ async def review(state: State, runtime: Runtime[ResearchContext]) -> State:
 
 def count_revisions(state: State, context: ResearchContext) -> int:
     """Count the revisions left. One that changed nothing was the last."""
-    return 0 if state["stuck"] else max(0, context.settings.max_iterations - state["iteration"])
+    composed = (state["draft"] or {}).get("composed", False)
+    most = min(context.settings.max_iterations, COMPOSED_DRAFTS) if composed else context.settings.max_iterations
+    return 0 if state["stuck"] else max(0, most - state["iteration"])
 
 
 async def build_review_request(state: State, draft: Draft, revisions: int, context: ResearchContext) -> CritiqueRequest:
