@@ -237,6 +237,7 @@ def show_shape(section: OutlineSection) -> str:
     if section.shape == "table":
         columns = "; ".join(section.columns)
         cells = "then the table, an item for each cell: row (its name), column (as above), text (a few words, no more)"
+        cells += "; no row most of whose cells would stay empty"
         return f"It is a table with the columns: {columns}. {first[:-1]}, {cells}."
     if section.shape == "timeline":
         entries = "then the entries in the order of time, an item each: row (when), text (what happened)"
