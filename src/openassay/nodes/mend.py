@@ -26,6 +26,7 @@ from openassay.verification.terms import KnownTerms, collect_words, find_address
 from openassay.verification.verdict import ClaimMatcher
 from openassay.verification.wording import check_wording, content_share
 
+RETOLD = 0.9  # of the plain words of a fact that stand in its passages: then its names have to stand there too
 MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 12, 10  # that a title is held against, and may have
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 NO_CLAIM = "it says something of the world and names no claim"
@@ -152,7 +153,11 @@ class DraftChecker:
             published=found[0].published if len(found) == 1 else None,
             whole="\n".join(one.whole[: LONGEST // len(found)] for one in found),
         )
-        texts = [whole.text, whole.head, whole.whole, *([] if weak else self._names)]
+        own = [whole.text, whole.head, whole.whole]
+        # In a sentence that is its passages' but for a name, a name of another matter was exchanged.
+        plain = " ".join(word for word in sentence.text.split() if not word[:1].isupper())
+        retold = sentence.kind == "fact" and content_share(plain, [whole.text]) >= RETOLD
+        texts = own if weak or retold else [*own, *self._names]
         text = spell_labels(sentence)
         strange = [*check_names(text, texts, whole.head.replace("|", " ").split(), strict=False)]
         if sentence.kind == "synthesis":
