@@ -133,7 +133,7 @@ async def test_a_table_has_the_cells_that_hold_and_each_opens_its_passage(lake: 
     async with run_with(answers, lake, QUESTION) as report:
         [section] = [section for section in report.sections if any(one.cell for one in section.sentences)]
         found = {(one.cell.row, one.cell.column): one for one in section.sentences if one.cell}
-        assert found["2019", "Area"].shown == "412 square kilometres"
+        assert found["2019", "Area"].visible_text == "412 square kilometres"
         assert found["2019", "Area"].citations
         assert ("2024", "Area") not in found, "no passage says 397"
         page = as_markdown(report)

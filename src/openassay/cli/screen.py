@@ -218,7 +218,7 @@ def _render_sentence(sentence: Sentence) -> Text:
         return Text(sentence.text, style="italic")
     cited = _render_citations(sentence.mark, sentence.citations)
     follows = " ∴ " if sentence.kind == "synthesis" else " "
-    return Text.assemble(sentence.shown, follows, cited, (f" {','.join(sentence.claims)}", "dim"))
+    return Text.assemble(sentence.visible_text, follows, cited, (f" {','.join(sentence.claims)}", "dim"))
 
 
 def _render_citations(mark: object, sources: Sequence[str]) -> Text:

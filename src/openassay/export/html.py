@@ -194,7 +194,7 @@ class HtmlRenderer(layout.ReportLayout):
         sources = " ".join(f"[{escape(source)}]" for source in sentence.citations)
         follows = f'<b title="{layout.FOLLOWS}">∴</b> ' if sentence.kind == "synthesis" else ""
         cited = f'<span class="cited">{follows}{_render_mark(sentence.mark)} <small>{sources}</small></span>'
-        return f"<details{anchor}><summary>{escape(sentence.shown)} {cited}</summary>{passages}</details>"
+        return f"<details{anchor}><summary>{escape(sentence.visible_text)} {cited}</summary>{passages}</details>"
 
     def _render_citations(self, sources: Sequence[str]) -> str:
         shown = []

@@ -160,9 +160,9 @@ class MarkdownRenderer(layout.ReportLayout):
 
     def _render_sentence(self, sentence: Sentence) -> str:
         if sentence.kind == "frame":
-            return self.escape(sentence.shown)
+            return self.escape(sentence.visible_text)
         follows = "∴ " if sentence.kind == "synthesis" else ""
-        return f"{self.escape(sentence.shown)} {follows}{sentence.mark} {self.cite(sentence.citations)}"
+        return f"{self.escape(sentence.visible_text)} {follows}{sentence.mark} {self.cite(sentence.citations)}"
 
     def _render_figures(self) -> str:
         rows = [layout.FIGURE_COLUMNS]

@@ -316,7 +316,7 @@ class DocumentBuilder(ReportLayout):
             yield Block("grid", rows=tuple(rows), widths=(44, 22, 14, 20), head=FIGURE_COLUMNS)
 
     def _build_sentence(self, sentence: Sentence) -> Line:
-        text = Inline(to_printable(sentence.shown))
+        text = Inline(to_printable(sentence.visible_text))
         if sentence.kind == "frame":
             return (text,)
         follows = (Inline(" ∴", "faint"),) if sentence.kind == "synthesis" else ()

@@ -122,7 +122,7 @@ class Sentence(Record):
     cell: TableCell | None = None  # its text says by itself what the cell says in its place
 
     @property
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         """What stands where it is shown: in a table its cell, which row and column complete."""
         return self.cell.text if self.cell else self.text
 

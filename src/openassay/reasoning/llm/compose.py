@@ -513,7 +513,7 @@ Mended = dict[FailedSentence, DraftSentence]
 MendJob = Job[MendForm, FailedSentence, Mended]
 
 
-def show_failed(sentence: DraftSentence) -> str:
+def show_failure(sentence: DraftSentence) -> str:
     cell = sentence.cell
     if cell is None:
         return sentence.text
@@ -526,7 +526,7 @@ def build_mend_job(request: MendRequest, claims: NumberedClaims, task: str) -> M
     def build(shown: Sequence[FailedSentence]) -> dict[str, str]:
         ids = dict.fromkeys(id for failure in shown for id in failure.sentence.claims if id in known)
         lines = [
-            f"{number}. {show_failed(one.sentence)} {claims.show_names(one.sentence.claims)}\n   Wrong: {one.reason}"
+            f"{number}. {show_failure(one.sentence)} {claims.show_names(one.sentence.claims)}\n   Wrong: {one.reason}"
             for number, one in enumerate(shown, 1)
         ]
         return {
