@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.evaluation.measure import CHECKOUT_DATA, load_rows
 from openassay.models.report import DerivedFigure
-from openassay.reasoning.llm.compose import NumberedClaims, parse_figure
+from openassay.reasoning.llm.compose import NumberedClaims
+from openassay.reasoning.llm.prose import parse_figure
 from openassay.text.sentences import split_sentences
 from openassay.text.words import stems
 from openassay.verification.support import COPY, mark_copy

@@ -20,7 +20,8 @@ from openassay.models.evidence import Claim, Document, Judgement, QuoteSpan, Ver
 from openassay.nodes.mend import DraftChecker, find_failures
 from openassay.nodes.verify import add_context, read_contexts
 from openassay.reasoning.base import DraftSentence, SynthesisPair
-from openassay.reasoning.llm.compose import NumberedClaims, build_sentence
+from openassay.reasoning.llm.compose import NumberedClaims
+from openassay.reasoning.llm.prose import SentenceMarks, build_sentence
 from openassay.reasoning.rules import RuleReasoner
 from openassay.text.embeddings import CrossEncoder, MiniLM
 from openassay.verification.context import describe_document
@@ -66,7 +67,9 @@ def load_case(group: dict[str, Any]) -> SynthesisCase:
     sentences = {}
     for row in group["sentences"]:
         named = numbered.find(row["uses"])
-        sentence = build_sentence("synthesis", row["text"], named, row.get("derived") or [], numbered)
+        sentence = build_sentence(
+            row["text"], SentenceMarks(tuple(row["uses"]), True, tuple(row.get("derived") or ())), numbered
+        )
         assert sentence is not None, row["id"]
         figures = tuple(settle_figure(figure, named) for figure in sentence.derived)
         sentences[row["id"]] = sentence.model_copy(update={"derived": figures})

@@ -212,6 +212,7 @@ ASPECTS = ("history", "effects", "causes", "costs", "limits", "uses", "outlook")
 VARIATIONS = ("overview", "study", "report", "review", "data", "analysis")
 REFINEMENTS = ("details", "evidence")  # how the queries of the second and third round end
 _MARK = re.compile(r"\s*[✓⚠]+$|^[✓⚠]+\s*")
+_ALSO = re.compile(r" \(also in: .*\)$")
 
 
 def build_answers(questions: int, queries: int, rounds: int) -> AnswerTable:
@@ -227,9 +228,7 @@ def build_answers(questions: int, queries: int, rounds: int) -> AnswerTable:
         "Verdicts": judge_pairs,
         "Voices": compare_voices,
         "Draft": write_draft,
-        "Outline": outline_claims,
-        "Section": write_section,
-        "Opening": write_opening,
+        "Report": compose_report,
         "Mended": mend_sentences,
         "Review": write_review,
         "Summary": summarise,
@@ -333,37 +332,21 @@ def judge_pairs(prompt: ModelPrompt) -> dict[str, Any]:
     return {"verdicts": pairs, "conflicts": []}
 
 
-def outline_claims(prompt: ModelPrompt) -> dict[str, Any]:
-    """The plan's parts as sections, the claims dealt out in turn."""
-    claims = [number for number, _ in _find_lines(prompt)]
-    parts = re.findall(r"^\d+\. (.*)$", prompt.text.rpartition("Its parts:")[2], re.M) or ["Findings"]
-    parts = parts[: max(1, min(len(parts), len(claims)))]
-    sections = [
-        {
-            "title": " ".join(part.split()[:8]).rstrip("?."),
-            "purpose": "What is known.",
-            "claims": claims[at :: len(parts)],
-        }
+def compose_report(prompt: ModelPrompt) -> dict[str, Any]:
+    """The plan's parts as sections, the claims dealt out in turn, each in its own words."""
+    lines = [f"{_ALSO.sub('', _MARK.sub('', text))} [{number}]" for number, text in _find_lines(prompt)]
+    parts = re.findall(r"^\d+\. (.*)$", _find_tag(prompt, "message"), re.M) or ["Findings"]
+    parts = parts[: max(1, min(len(parts), len(lines)))]
+    title = f"Report on {_extract_topic(_find_tag(prompt, 'message', first=True), 5)}"
+    body = [
+        {"role": "section", "title": " ".join(part.split()[:8]).rstrip("?."), "text": " ".join(lines[at :: len(parts)])}
         for at, part in enumerate(parts)
     ]
-    title = f"Report on {_extract_topic(_find_tag(prompt, 'message', first=True), 5)}"
-    return {"title": title, "argument": "What the sources say.", "sections": sections}
-
-
-def write_section(prompt: ModelPrompt) -> dict[str, Any]:
-    """A sentence for each claim, in its own words."""
-    sentences = [
-        {"opens": at == 0, "kind": "fact", "claims": [number], "text": _MARK.sub("", text), "derived": []}
-        for at, (number, text) in enumerate(_find_lines(prompt))
-    ]
-    return {"sentences": sentences}
-
-
-def write_opening(prompt: ModelPrompt) -> dict[str, Any]:
-    lines = _find_lines(prompt)
-    first = [{"part": "abstract", "kind": "fact", "claims": [n], "text": _MARK.sub("", t)} for n, t in lines[:3]]
-    last = [{"part": "conclusion", "kind": "fact", "claims": [n], "text": _MARK.sub("", t)} for n, t in lines[:1]]
-    return {"sentences": [*first, *last], "answers": []}
+    if _schema_at(prompt.schema, "sections").get("maxItems") == 1:
+        body = []
+    abstract = {"role": "abstract", "title": "", "text": " ".join(lines[:3])}
+    conclusion = [{"role": "conclusion", "title": "", "text": lines[0]}] if body else []
+    return {"outline": "What the sources say.", "title": title, "sections": [abstract, *body, *conclusion]}
 
 
 def mend_sentences(prompt: ModelPrompt) -> dict[str, Any]:

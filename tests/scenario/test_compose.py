@@ -40,23 +40,17 @@ def numbers_of(prompt: ModelPrompt, *words: str) -> list[int]:
     return [int(number) for number, text in lines if any(word in text for word in words)]
 
 
-def write_with(*sentences: dict[str, Any]) -> Callable[[ModelPrompt], dict[str, Any]]:
-    """A section with a sentence for each claim, and with these where the claims of both years are there."""
+def write_with(*texts: str) -> Callable[[ModelPrompt], dict[str, Any]]:
+    """A report with one section of this text, `BOTH` in it for the numbers of the claims of both years."""
 
     def write(prompt: ModelPrompt) -> dict[str, Any]:
-        drafted = sensible.write_section(prompt)
-        both = numbers_of(prompt, "412", "398")
-        if len(both) == 2:
-            drafted["sentences"] += [{"kind": "synthesis", "claims": both, "derived": [], **one} for one in sentences]
+        drafted = sensible.compose_report(prompt)
+        both = ", ".join(map(str, numbers_of(prompt, "412", "398")))
+        text = " ".join(texts).replace("BOTH", both)
+        drafted["sections"] += [{"role": "section", "title": "Area by year", "text": text}]
         return drafted
 
     return write
-
-
-def one_section(prompt: ModelPrompt) -> dict[str, Any]:
-    outline = sensible.outline_claims(prompt)
-    numbers = [number for section in outline["sections"] for number in section["claims"]]
-    return {**outline, "sections": [{"title": "Area by year", "purpose": "How large.", "claims": sorted(numbers)}]}
 
 
 def judge(prompt: ModelPrompt) -> dict[str, Any]:
@@ -75,9 +69,9 @@ def facts(report: Any) -> dict[str, Sentence]:
 
 @pytest.mark.requirement("X-03")
 async def test_what_follows_is_published_with_how_its_figures_come_about(lake: Path) -> None:
-    right = {"text": DIFFERENCE, "derived": ["14 = difference(412, 398)"]}
-    wrong = {"text": TOO_MUCH, "derived": ["25 = difference(412, 398)"]}
-    answers = {"Outline": one_section, "Section": write_with(right, wrong), "Picks": picks_all}
+    right = f"{DIFFERENCE} [=BOTH: 14 = difference(412, 398)]"
+    wrong = f"{TOO_MUCH} [=BOTH: 25 = difference(412, 398)]"
+    answers = {"Report": write_with(right, wrong), "Picks": picks_all}
     async with run_with(answers, lake, QUESTION) as report:
         said = facts(report)
         drawn = said[DIFFERENCE]
@@ -101,8 +95,7 @@ async def test_what_does_not_follow_goes_back_to_the_writer_with_the_reason(lake
         return {"sentences": [{"sentence": number, "kind": "synthesis", "claims": both, "text": TRUE_AFTER_ALL}]}
 
     answers = {
-        "Outline": one_section, "Section": write_with({"text": CAUSE}), "Picks": picks_all, "Verdicts": judge,
-        "Mended": mend,
+        "Report": write_with(f"{CAUSE} [=BOTH]"), "Picks": picks_all, "Verdicts": judge, "Mended": mend,
     }  # fmt: skip
     async with run_with(answers, lake, QUESTION) as report:
         assert any("“made”" in reason for reason in reasons)
@@ -112,24 +105,18 @@ async def test_what_does_not_follow_goes_back_to_the_writer_with_the_reason(lake
 
 @pytest.mark.requirement("X-03")
 async def test_a_table_has_the_cells_that_hold_and_each_opens_its_passage(lake: Path) -> None:
-    def outline(prompt: ModelPrompt) -> dict[str, Any]:
-        made = one_section(prompt)
-        return {**made, "sections": [{**made["sections"][0], "shape": "table", "columns": ["Area", "Found by"]}]}
-
     def write(prompt: ModelPrompt) -> dict[str, Any]:
-        drafted = sensible.write_section(prompt)
         [early], [late] = numbers_of(prompt, "412"), numbers_of(prompt, "398")
-        cells = [
-            (early, "2019", "Area", "412 square kilometres"), (early, "2019", "Found by", "the survey office"),
-            (late, "2024", "Area", "397 square kilometres"), (late, "2024", "Found by", "the water board"),
-        ]  # fmt: skip
-        drafted["sentences"] += [
-            {"kind": "fact", "claims": [number], "row": row, "column": column, "text": text, "derived": []}
-            for number, row, column, text in cells
-        ]
-        return drafted
+        table = f"""The lake was measured twice. [{early}]
 
-    answers = {"Outline": outline, "Section": write, "Picks": picks_all}
+| Year | Area | Found by |
+|---|---|---|
+| 2019 | 412 square kilometres [{early}] | the survey office [{early}] |
+| 2024 | 397 square kilometres [{late}] | the water board [{late}] |"""
+        drafted = sensible.compose_report(prompt)
+        return {**drafted, "sections": [*drafted["sections"], {"role": "section", "title": "Area", "text": table}]}
+
+    answers = {"Report": write, "Picks": picks_all}
     async with run_with(answers, lake, QUESTION) as report:
         [section] = [section for section in report.sections if any(one.cell for one in section.sentences)]
         found = {(one.cell.row, one.cell.column): one for one in section.sentences if one.cell}
@@ -148,11 +135,6 @@ async def test_what_the_sources_leave_open_is_told_and_nothing_else_without_a_cl
     limit = "The sources do not say what the ferry carried before."
     world = "The evidence shows that the ferry shrank Lake Marrow."
 
-    def write(prompt: ModelPrompt) -> dict[str, Any]:
-        drafted = sensible.write_section(prompt)
-        drafted["sentences"] += [{"kind": "frame", "claims": [], "text": text} for text in (limit, world)]
-        return drafted
-
     def verdicts(prompt: ModelPrompt) -> dict[str, Any]:
         """Knows what states something."""
         said = sensible.judge_pairs(prompt)
@@ -162,7 +144,11 @@ async def test_what_the_sources_leave_open_is_told_and_nothing_else_without_a_cl
                 item |= {"verdict": "not_found"}
         return said
 
-    answers = {"Outline": one_section, "Section": write, "Picks": picks_all, "Verdicts": verdicts}
+    answers = {
+        "Report": write_with(f"{DIFFERENCE} [=BOTH: 14 = difference(412, 398)]", limit, world),
+        "Picks": picks_all,
+    }
+    answers["Verdicts"] = verdicts
     async with run_with(answers, lake, QUESTION) as report:
         told = [one.text for section in report.sections for one in section.sentences]
         assert limit in told
@@ -193,8 +179,8 @@ async def test_of_a_sentence_that_fails_twice_what_the_judge_leaves_of_it_is_tol
 
     for narrower, told in ((left, True), ("The moon is made of cheese.", False)):
         answers = {
-            "Outline": one_section, "Section": write_with({"text": whole}), "Picks": picks_all,
-            "Verdicts": verdicts(narrower), "Mended": mend,
+            "Report": write_with(f"{whole} [=BOTH]"), "Picks": picks_all, "Verdicts": verdicts(narrower),
+            "Mended": mend,
         }  # fmt: skip
         async with run_with(answers, lake, QUESTION) as report:
             assert whole not in facts(report)

@@ -3,7 +3,7 @@ claims' own words what is left of them."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, ContextItem, Document, Judgement, Verdict
@@ -31,6 +31,7 @@ MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 12, 10  # that a title is held against, an
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 NO_CLAIM = "it says something of the world and names no claim"
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
+MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
 MOST_FRAME_CLAIMS = 16  # that a sentence on what the sources leave open is held against
 
 SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
@@ -102,8 +103,8 @@ class DraftChecker:
         if strange := find_addresses(sentence.text, quotes):
             return f"its passages do not have {', '.join(strange)}"
         if sentence.kind == "synthesis":
-            if not has_common_words(sentence.text, quotes):
-                return "it has hardly a word in common with its passages"
+            if not has_common_words(sentence.text, [*quotes, *(claim.text for claim in bound)]):
+                return "it has no word in common with its passages"
             faults = check_synthesis(sentence.text, bound, sentence.derived, self._published)
             return "; ".join(problem.text for problem in faults)
         # What a row is called stands in other cells' passages, perhaps: a judge reads it.
@@ -115,6 +116,10 @@ class DraftChecker:
         """Whether a sentence that names no claim may be one on what the sources leave open: it speaks of them, in words
         of the question and of claims that hold, with no figure, name or address of its own."""
         return self._limits.covers(text) and not find_addresses(text, [])
+
+    def may_frame(self, text: str) -> bool:
+        """Whether a sentence may stand without a claim: it speaks of the research or of what the sources leave open."""
+        return self._terms.covers(text) or self.may_tell_limits(text)
 
     def explain(self, sentence: DraftSentence, judgement: Judgement) -> str:
         """Say why a sentence does not hold after a judge has read it; empty if it does."""
@@ -328,7 +333,7 @@ async def settle_draft(
     drafted = {
         _Place(at, position): settle(sentence)
         for at, section in enumerate(draft.sections)
-        for position, sentence in enumerate(section.sentences)
+        for position, sentence in enumerate(bind_to_paragraphs(section.sentences, checker))
     }
     around = {
         sentence: list_section_claims(draft, place.section, claims)
@@ -365,28 +370,51 @@ async def settle_draft(
     return SettledDraft(settled, needed)
 
 
+def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker) -> list[DraftSentence]:
+    """Bind a sentence that states something and names no claim to those of its paragraph: what these amount to often
+    stands before them. A judge reads whether it follows."""
+    paragraphs = list[list[DraftSentence]]()
+    for sentence in sentences:
+        if sentence.opens or not paragraphs:
+            paragraphs.append([])
+        paragraphs[-1].append(sentence)
+    bound = list[DraftSentence]()
+    for paragraph in paragraphs:
+        named = tuple(dict.fromkeys(id for one in paragraph for id in one.claims))[:MOST_PARAGRAPH_CLAIMS]
+        kind: Literal["fact", "synthesis"] = "synthesis" if len(named) > 1 else "fact"
+        for sentence in paragraph:
+            speaks_of_research = sentence.claims or checker.may_frame(sentence.text)
+            bound.append(
+                sentence if speaks_of_research else sentence.model_copy(update={"claims": named, "kind": kind})
+            )
+    return bound
+
+
 def _fill_gaps(
     draft: Draft,
     final: Mapping[_Place, DraftSentence | None],
     drafted: Mapping[_Place, DraftSentence],
     checker: DraftChecker,
 ) -> SentencesBySection:
-    """Tell claims that only a lost sentence of a body section told, and nothing twice in these sections; an abstract
-    may say what a section says."""
+    """Leave out what was lost, and nothing twice in body sections; an abstract may say what a section says. A body
+    section that has lost all it said is told in its claims' own words."""
     body = {at for at, section in enumerate(draft.sections) if section.role == "body"}
+    empty = body - {place.section for place, sentence in final.items() if sentence and sentence.claims}
     told = {id for place, sentence in final.items() if sentence and place.section in body for id in sentence.claims}
     seen = set[str]()
     settled: list[list[tuple[DraftSentence, ...]]] = [[] for _ in draft.sections]
+    was_lost = False  # the sentence that opened a paragraph: the next one does
     for place, old in drafted.items():
         sentence = final[place]
-        if sentence is None and place.section in body:
+        if sentence is None and place.section in empty:
             left = [claim for claim in checker.find_bound(old) if claim.id not in told]
             told |= {claim.id for claim in left}
-            own = tuple(DraftSentence(text=claim.text, claims=(claim.id,)) for claim in left)
-            if own and (old.opens or old.cell):  # behind the table, where a cell of it is lost
-                own = (own[0].model_copy(update={"opens": True}), *own[1:])
+            own = tuple(DraftSentence(text=claim.text, claims=(claim.id,), opens=old.opens) for claim in left)
         else:
             own = (sentence,) if sentence and sentence.text not in seen else ()
+        was_lost = old.opens or (was_lost and place.sentence > 0)
+        if own and was_lost and not own[0].cell:
+            own, was_lost = (own[0].model_copy(update={"opens": True}), *own[1:]), False
         seen |= {one.text for one in own if place.section in body}
         settled[place.section].append(own)
     return [_settle_cells(section) for section in settled]

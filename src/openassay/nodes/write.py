@@ -3,14 +3,14 @@
 import asyncio
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from langgraph.runtime import Runtime
 
 from openassay.context import ResearchContext
 from openassay.models.event import Status
-from openassay.models.evidence import Claim, Verdict
+from openassay.models.evidence import Claim, Document, QuoteSpan, Verdict
 from openassay.models.plan import Depth, Plan
 from openassay.nodes.analyse import SURE
 from openassay.nodes.mend import UNTITLED, SentencesBySection, settle_draft, settle_titles
@@ -28,10 +28,11 @@ from openassay.state import (
     load_sources,
 )
 from openassay.text.words import fold
-from openassay.verification.context import describe_document
+from openassay.verification.context import describe_document, read_context
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
+PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
 
 
@@ -49,17 +50,19 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     claims = {claim.id: claim for claim in load_claims(state)}
     request = build_write_request(state, claims, context)
     documents = await context.load_documents(request.titles)
-    request = request.model_copy(update={"heads": {name: describe_document(one) for name, one in documents.items()}})
+    heads = {name: describe_document(one) for name, one in documents.items()}
+    passages = await asyncio.to_thread(collect_passages, claims.values(), documents)
+    request = request.model_copy(update={"heads": heads, "passages": passages})
     draft = await context.reasoner.write(request)
     # A long draft has hundreds of sentences and titles, each compared with all that is known: work for a thread.
     terms = await asyncio.to_thread(collect_terms, state)
     titles = request.titles
     if draft.composed:
-        settled, heads = await asyncio.gather(
+        settled, named = await asyncio.gather(
             settle_draft(draft, request, terms, context), settle_titles(draft, request, terms, context)
         )
         checked, claims = settled.sentences, {**claims, **settled.claims}
-        draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state), heads)
+        draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state), named)
     else:
         draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state))
         checked = await recheck_draft(draft, claims, titles, terms, context)
@@ -229,6 +232,20 @@ def build_write_request(state: State, claims: Mapping[str, Claim], context: Rese
         issues=issues,
         previous=load_draft(state),
     )
+
+
+def collect_passages(claims: Iterable[Claim], documents: Mapping[str, Document]) -> dict[str, str]:
+    """What documents say around the quotes of claims that may be written: a writer understands by it."""
+    spans: dict[str, list[QuoteSpan]] = {}
+    for claim in claims:
+        if claim.verdict is Verdict.SUPPORTED:
+            for span in claim.spans:
+                spans.setdefault(span.document, []).append(span)
+    return {
+        name: read_context(documents[name], list(dict.fromkeys(own)), PASSAGE_WORDS).text
+        for name, own in spans.items()
+        if name in documents
+    }
 
 
 def collect_terms(state: State) -> KnownTerms:

@@ -175,6 +175,7 @@ class WriteRequest(Record):
     previous: "Draft | None" = None  # the version that was reviewed
     titles: dict[str, str] = {}  # of the claims' documents, by hash
     heads: dict[str, str] = {}  # title, publisher and date of these
+    passages: dict[str, str] = {}  # what these say around the claims' quotes
 
     @property
     def target(self) -> int:

@@ -114,7 +114,6 @@ def check_numbers(
         yield StatementProblem("figure", f"{shown} stands in no passage, and `derived` does not say how it comes about")
 
 
-LEAST_SHARED = 1 / 6  # of the words of a synthesis that stand in its passages: less, and it speaks of something else
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _PLAIN = frozenset(
     "the and for with from that this was were are has have had its their his her into over under than then them they "
@@ -124,10 +123,11 @@ _PLAIN = frozenset(
 
 
 def has_common_words(text: str, quotes: Sequence[str]) -> bool:
-    """Whether a synthesis is about its passages at all; its words are free."""
+    """Whether a synthesis is about its passages at all. Its words are free: of 213 true sentences of a strong model a
+    sixth in common refused three, and mended so they said again what followed."""
     said = {word[:6] for word in _WORD.findall(text.lower()) if word not in _PLAIN}
     there = {word[:6] for word in _WORD.findall(" ".join(quotes).lower()) if word not in _PLAIN}
-    return not said or len(said & there) >= LEAST_SHARED * len(said)
+    return not said or bool(said & there)
 
 
 def find_given_numbers(text: str, claims: Sequence[Claim], published: Mapping[str, date]) -> set[float]:

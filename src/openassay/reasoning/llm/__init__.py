@@ -10,13 +10,13 @@ from datetime import date
 from typing import TypeVar
 
 from openassay.models.evidence import Analysis, Claim, Disagreement, Judgement
-from openassay.models.plan import Depth, Plan, PlannerQuestion, ThreadMessage, Understanding
+from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique
 from openassay.protocols import Emit, LanguageModel
 from openassay.reasoning import base
 from openassay.reasoning.llm import compose, follows, plan, read, verify, voices, write
 from openassay.reasoning.llm.forms import OutputForm
-from openassay.reasoning.llm.step import Job, SideBySide, StepRunner, TokenStream
+from openassay.reasoning.llm.step import Job, StepRunner, TokenStream
 from openassay.reasoning.llm.verify import StatementQuotes
 from openassay.reasoning.rules.critique import run_checks
 
@@ -32,9 +32,7 @@ STEPS = (
     voices.VOICES_STEP,
     follows.FOLLOWS_STEP,
     write.WRITE_STEP,
-    compose.OUTLINE_STEP,
-    compose.SECTION_STEP,
-    compose.OPENING_STEP,
+    compose.COMPOSE_STEP,
     compose.MEND_STEP,
     write.REVIEW_STEP,
     plan.CONDENSE_STEP,
@@ -43,9 +41,7 @@ STEPS = (
 CAPABLE_STEPS = (
     voices.VOICES_STEP,
     follows.FOLLOWS_STEP,
-    compose.OUTLINE_STEP,
-    compose.SECTION_STEP,
-    compose.OPENING_STEP,
+    compose.COMPOSE_STEP,
     compose.MEND_STEP,
 )
 
@@ -215,54 +211,21 @@ class LLMReasoner:
 
     async def write(self, request: base.WriteRequest) -> base.Draft:
         baseline = await self._rules.write(request)
-        # A short answer is written in one call, in the sections that the plan has for it.
-        composes = self._steps.is_capable(compose.SECTION_STEP) and request.plan.depth is not Depth.QUICK
-        if composes and compose.list_claims(request) and (draft := await self._compose(request)):
-            return compose.add_baseline(draft, baseline, request)
+        tokens = TokenStream(self._emit)
+        if self._steps.is_capable(compose.COMPOSE_STEP) and compose.list_claims(request.claims):
+            claims = compose.NumberedClaims(request.claims, request.heads)
+            job = compose.build_report_job(request, claims, self._steps.max_prompt_tokens(compose.COMPOSE_STEP))
+            composed = await self._steps.run(job, tokens.start)
+            await tokens.flush()
+            if composed:
+                return compose.add_baseline(composed, baseline, request)
         if not write.select_usable_claims(request):
             return baseline
-        step, tokens = write.WRITE_STEP, TokenStream(self._emit)
-        job = write.build_write_job(request, baseline, self._steps.is_small(step), self._steps.max_words(step))
-        draft = await self._steps.run(job, tokens.start) or baseline
+        step = write.WRITE_STEP
+        draft_job = write.build_write_job(request, baseline, self._steps.is_small(step), self._steps.max_words(step))
+        draft = await self._steps.run(draft_job, tokens.start) or baseline
         await tokens.flush()
         return draft
-
-    async def _compose(self, request: base.WriteRequest) -> base.Draft | None:
-        """Return an outline's sections, written side by side, with abstract and conclusion; of a revision the parts
-        that a reviewer has named. None where there is no usable outline, or nothing was written."""
-        claims = compose.NumberedClaims(compose.list_claims(request), request.heads)
-        previous = request.previous if request.previous and request.previous.composed else None
-        if previous:
-            outline, fixes, wanted = compose.plan_revision(request, previous)
-        else:
-            found = await self._steps.run(compose.build_outline_job(request, claims))
-            if found is None:
-                return None
-            outline, fixes, wanted = found, {}, ""
-        streams = SideBySide(self._emit)
-
-        async def write_section(number: int, section: compose.OutlineSection) -> base.DraftSection:
-            kept = [one for one in previous.sections if one.title == section.title] if previous else []
-            sentences = kept[0].sentences if kept else ()
-            if not kept or section.title in fixes:
-                job = compose.build_section_job(request, claims, outline, number, fixes.get(section.title, ""))
-                tokens = streams.stream(number)
-                written = await self._steps.run(job, tokens.start)
-                await tokens.flush()
-                # What the model does not write is told in the claims' own words.
-                own = (base.DraftSentence(text=claim.text, claims=(claim.id,)) for claim in section.claims)
-                sentences = written or sentences or tuple(own)
-            await streams.end(number)
-            return base.DraftSection(title=section.title, sentences=sentences)
-
-        sections = await asyncio.gather(*(write_section(*item) for item in enumerate(outline.sections)))
-        opening = compose.keep_opening(previous) if previous else compose.Opening()
-        if not previous or wanted:
-            tokens = TokenStream(self._emit)
-            job = compose.build_opening_job(request, claims, sections, wanted)
-            opening = await self._steps.run(job, tokens.start) or opening
-            await tokens.flush()
-        return compose.build_draft(request, outline, sections, opening)
 
     async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.DraftSentence]:
         claims = compose.NumberedClaims(request.claims, request.heads)

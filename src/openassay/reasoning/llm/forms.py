@@ -14,6 +14,7 @@ from openassay.errors import ReasoningError
 MAX_ANSWER = 400_000  # characters; no step asks for a tenth of it
 MAX_ITEMS = 200
 MAX_TEXT = 4000  # characters
+MAX_PROSE = 24_000  # of a section with its paragraphs
 MAX_NUMBER = 10**9  # all that is counted or scored is far smaller
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -37,6 +38,14 @@ def _clean_text(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return unicodedata.normalize("NFC", " ".join(_CONTROL.sub(" ", value).split()))[:MAX_TEXT]
+
+
+def _clean_prose(value: Any) -> Any:
+    """Keep the lines of a text: paragraphs and tables have them."""
+    if not isinstance(value, str):
+        return _clean_text(value)
+    lines = [" ".join(_CONTROL.sub(" ", line).split()) for line in value.split("\n")]
+    return unicodedata.normalize("NFC", "\n".join(lines))[:MAX_PROSE]
 
 
 def _find_number(value: Any) -> float | None:
@@ -82,6 +91,8 @@ def _list_of(parse: Callable[[Any], Any]) -> BeforeValidator:
 
 # Servers that hold a model to its form are told how long a text may be: a small model may never end it otherwise.
 Text = Annotated[str, BeforeValidator(_clean_text), WithJsonSchema({"type": "string", "maxLength": 1600})]
+_PROSE_SCHEMA = WithJsonSchema({"type": "string", "maxLength": MAX_PROSE})
+Prose = Annotated[str, BeforeValidator(_clean_prose), _PROSE_SCHEMA]
 Line = Annotated[str, BeforeValidator(_clean_text), WithJsonSchema({"type": "string", "maxLength": 400})]
 Phrase = Annotated[str, BeforeValidator(_clean_text), WithJsonSchema({"type": "string", "maxLength": 120})]
 _LINES_SCHEMA = WithJsonSchema({"type": "array", "items": {"type": "string", "maxLength": 400}})

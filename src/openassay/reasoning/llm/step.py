@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from openassay import errors
-from openassay.models.event import EventKind
 from openassay.models.spend import ModelPrompt, ModelReply, ModelRole, Purpose
 from openassay.protocols import Emit, LanguageModel, OnText, Stream
 from openassay.reasoning.llm.forms import NotJSONError, OutputForm, parse_form
+from openassay.reasoning.llm.prose import remove_marks
 
 FOLDER = files("openassay.reasoning") / "prompts"
 TAGS = ("asked", "source", "message", "conversation", "draft", "answer")
@@ -114,6 +114,9 @@ class StepRunner:
     def is_capable(self, step: ReasoningStep) -> bool:
         """Tell whether the model of a step has room for all that it is to draw together."""
         return self._models.max_prompt_tokens(step.role) >= CAPABLE_ROOM
+
+    def max_prompt_tokens(self, step: ReasoningStep) -> int:
+        return self._models.max_prompt_tokens(step.role)
 
     def max_words(self, step: ReasoningStep) -> int:
         return self._models.max_words(step.role)
@@ -220,7 +223,7 @@ def read_texts(answer: str) -> str:
         data = from_json(answer[max(answer.find("{"), 0) :], allow_partial="trailing-strings")
     except ValueError:
         return ""
-    return "\n".join(text.translate(_BREAKS) for text in _find_texts(data))
+    return "\n".join(remove_marks(text).translate(_BREAKS) for text in _find_texts(data))
 
 
 def _find_texts(node: Any) -> Iterator[str]:
@@ -271,30 +274,3 @@ class TokenStream:
             again = {"again": True} if self._again else {}
             self._sent, self._has_sent, self._again = text, True, False
             await self._emit("token", "write", {"text": new, "draft": True, **again})
-
-
-class SideBySide:
-    """Emits what several streams say one after the other, the first at once and each next when those before it have
-    ended: a reader is shown sections in their order though they are written at the same time."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-        self._at = 0
-        self._held: dict[int, list[tuple[EventKind, str, dict[str, object]]]] = {}
-        self._ended = set[int]()
-
-    def stream(self, number: int) -> TokenStream:
-        async def emit(kind: EventKind, stage: str, data: dict[str, object]) -> None:
-            if number == self._at:
-                await self._emit(kind, stage, data)
-            else:
-                self._held.setdefault(number, []).append((kind, stage, data))
-
-        return TokenStream(emit)
-
-    async def end(self, number: int) -> None:
-        self._ended.add(number)
-        while self._at in self._ended:
-            self._at += 1
-            for kind, stage, data in self._held.pop(self._at, ()):
-                await self._emit(kind, stage, data)

@@ -1,0 +1,205 @@
+"""Reads the text of a report as a capable model writes it: paragraphs, tables and timelines in Markdown, with the
+numbers of claims in square brackets behind each sentence.
+
+`[3, 8]` stands behind what these claims say, `[=3, 8]` behind what follows from them together, and
+`[=3, 8: 7.7 = difference(190.1, 182.4)]` says how a figure comes about that stands in no claim.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, cast, get_args
+
+from openassay.models.evidence import Claim
+from openassay.models.report import DerivedFigure, Operation, TableCell
+from openassay.reasoning.base import DraftSentence
+from openassay.text.sentences import split_sentences
+
+MAX_CLAIMS = 10  # that a sentence names
+MAX_COLUMNS = 6  # of a table, beside the one that names its rows
+MAX_LABEL, MAX_CELL = 10, 40  # words of the name of a row or column, and of a cell
+MIN_ENTRIES = 3  # lines that make a timeline
+
+_NUMBER = r"C?\d{1,4}(?:\s*[-–]\s*C?\d{1,4})?"
+MARK = re.compile(rf"\[\s*(=?)\s*({_NUMBER}(?:\s*[,;]\s*{_NUMBER})*)\s*(?::\s*([^\]\[]*))?\]")
+_FIRST_TOKEN, _LAST_TOKEN = 0xE000, 0xF8FF  # characters for private use, which stand for marks while text is split
+_TOKENS = f"[{chr(_FIRST_TOKEN)}-{chr(_LAST_TOKEN)}]"
+_TOKEN = re.compile(_TOKENS)
+_AFTER_END = re.compile(rf"([.!?]+[”\"’')]*)\s*({_TOKENS}(?:\s*{_TOKENS})*)")
+_BEFORE_TOKEN = re.compile(rf"\s+({_TOKENS})")
+_EMPHASIS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
+_RULE = re.compile(r"^[\s|:-]+$")
+_DERIVED = re.compile(r"(-?[\d.,]+)\s*%?\s*=\s*(\w+)\s*\((.*?)\)")
+_SIGNS = re.compile(r"\s*[✓⚠]+")
+
+
+class ClaimNumbers(Protocol):
+    """What a model calls claims."""
+
+    def find(self, numbers: Sequence[int]) -> list[Claim]: ...
+
+
+class SentenceMarks(NamedTuple):
+    """What stands in the brackets behind a sentence."""
+
+    numbers: tuple[int, ...] = ()
+    follows: bool = False
+    derived: tuple[str, ...] = ()
+
+
+def read_prose(text: str, claims: ClaimNumbers) -> list[DraftSentence]:
+    """Read the text of a section. What stands in no table and names no claim is a sentence without claims."""
+    sentences = list[DraftSentence]()
+    for block in re.split(r"\n\s*\n", text):
+        lines = [line for line in map(str.strip, block.splitlines()) if line and not line.startswith("#")]
+        rows = [line for line in lines if line.startswith("|")]
+        items = [line for line in lines if _ITEM.match(line)]
+        plain = " ".join(line for line in lines if line not in rows and line not in items)
+        sentences += _read_paragraph(plain, claims)
+        sentences += _read_table(rows, claims)
+        sentences += _read_list(items, claims)
+    return sentences
+
+
+def _read_paragraph(text: str, claims: ClaimNumbers) -> Iterator[DraftSentence]:
+    opens = True
+    for plain, marks in split_marked(text):
+        if sentence := build_sentence(plain, marks, claims):
+            yield sentence.model_copy(update={"opens": opens})
+            opens = False
+
+
+def split_marked(text: str) -> Iterator[tuple[str, SentenceMarks]]:
+    """Take a paragraph apart into sentences with their marks, which may stand before or behind the full stop."""
+    found = list[SentenceMarks]()
+
+    def replace(match: re.Match[str]) -> str:
+        found.append(read_mark(match))
+        return chr(_FIRST_TOKEN + len(found) - 1)
+
+    bare = MARK.sub(replace, _TOKEN.sub("", text)[: 100 * (_LAST_TOKEN - _FIRST_TOKEN)])
+    bare = _BEFORE_TOKEN.sub(r"\1", _AFTER_END.sub(r"\2\1", bare))
+    for piece in split_sentences(bare):
+        own = [found[ord(token) - _FIRST_TOKEN] for token in _TOKEN.findall(piece.text)]
+        yield clean_text(_TOKEN.sub("", piece.text)), join_marks(own)
+
+
+def read_mark(match: re.Match[str]) -> SentenceMarks:
+    numbers = list[int]()
+    for part in re.split(r"[,;]", match[2]):
+        first, *rest = [int(digits) for digits in re.findall(r"\d+", part)]
+        last = rest[0] if rest else first
+        numbers += range(first, last + 1) if first <= last < first + MAX_CLAIMS else [first, *rest]
+    derived = tuple(found[0] for found in _DERIVED.finditer(match[3] or ""))
+    return SentenceMarks(tuple(numbers), bool(match[1]), derived)
+
+
+def join_marks(marks: Sequence[SentenceMarks]) -> SentenceMarks:
+    return SentenceMarks(
+        tuple(dict.fromkeys(number for mark in marks for number in mark.numbers)),
+        any(mark.follows for mark in marks),
+        tuple(figure for mark in marks for figure in mark.derived),
+    )
+
+
+def clean_text(text: str) -> str:
+    """Without emphasis and signs of support, which are not the writer's to set."""
+    return " ".join(_SIGNS.sub("", _EMPHASIS.sub(r"\2", text)).split())
+
+
+def remove_marks(text: str) -> str:
+    """The text as a reader sees it while it is being written; a mark that is not whole yet is held back."""
+    begun = text.rfind("[")
+    if begun > text.rfind("]"):
+        text = text[:begun]
+    return re.sub(r"\s*" + MARK.pattern, "", text)
+
+
+def _read_table(rows: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSentence]:
+    """Read a table of Markdown: a sentence for each cell that names a claim, itself or at the head of its row."""
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if not _RULE.match(row)]
+    if len(cells) < 2:
+        return
+    columns = [clean_text(MARK.sub("", cell)) for cell in cells[0]][1 : MAX_COLUMNS + 1]
+    for row in cells[1:]:
+        label, shared = _read_cell(row[0])
+        for column, cell in zip(columns, row[1:], strict=False):
+            text, marks = _read_cell(cell)
+            named = marks if marks.numbers else shared
+            sentence = build_sentence(text, named, claims)
+            fits = len(label.split()) <= MAX_LABEL and len(text.split()) <= MAX_CELL
+            if sentence and sentence.claims and label and column and fits:
+                yield place_in_table(sentence, TableCell(row=label, column=column, text=text))
+
+
+def _read_cell(cell: str) -> tuple[str, SentenceMarks]:
+    marks = join_marks([read_mark(match) for match in MARK.finditer(cell)])
+    return clean_text(MARK.sub("", cell)).strip(" -–—"), marks
+
+
+def _read_list(items: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSentence]:
+    """Read the lines of a list: the entries of a timeline, each with when and what, or paragraphs of their own."""
+    lines = [_ITEM.sub("", item) for item in items]
+    entries = [_read_entry(line) for line in lines]
+    is_timeline = len(lines) >= MIN_ENTRIES and all(entries)
+    for line, entry in zip(lines, entries, strict=True):
+        text, marks = _read_cell(entry[1]) if entry else ("", SentenceMarks())
+        sentence = build_sentence(text, marks, claims) if is_timeline else None
+        if entry and sentence and sentence.claims and len(text.split()) <= MAX_CELL:
+            yield place_in_table(sentence, TableCell(row=entry[0], text=text))
+        else:
+            yield from _read_paragraph(line, claims)
+
+
+def _read_entry(line: str) -> tuple[str, str] | None:
+    """When, and what happened then; None for a line that does not begin with a time."""
+    when, colon, what = _EMPHASIS.sub(r"\2", line).partition(":")
+    has_year = bool(re.search(r"\d", when)) and len(when.split()) <= MAX_LABEL and not MARK.search(when)
+    return (when.strip(), what.strip()) if colon and has_year and what.strip() else None
+
+
+def place_in_table(sentence: DraftSentence, cell: TableCell) -> DraftSentence:
+    """Give a sentence its place in a table, and a text that says by itself what the cell says there."""
+    place = f"{cell.row}, {cell.column}" if cell.column else cell.row
+    return sentence.model_copy(update={"text": f"{place}: {cell.text}", "cell": cell, "opens": False})
+
+
+def build_sentence(text: str, marks: SentenceMarks, claims: ClaimNumbers) -> DraftSentence | None:
+    """Make a sentence of a draft; None where nothing is said."""
+    if not text:
+        return None
+    named = claims.find(marks.numbers)[:MAX_CLAIMS]
+    figures = [figure for line in marks.derived if (figure := parse_figure(line, claims))]
+    draws = len(named) > 1 and (marks.follows or bool(figures))
+    return DraftSentence(
+        text=text,
+        claims=tuple(claim.id for claim in named),
+        kind="synthesis" if draws else "fact",
+        derived=tuple(figures) if named else (),
+    )
+
+
+def parse_figure(line: str, claims: ClaimNumbers) -> DerivedFigure | None:
+    """Read "7.7 = difference(190.1, 182.4)"; None where it is no such thing."""
+    match = _DERIVED.search(line)
+    if not match or match[2].lower() not in get_args(Operation):
+        return None
+    operation, parts = match[2].lower(), [part.strip(" \"'[]") for part in re.split(r",(?!\d{3}\b)|;", match[3])]
+    operands: list[float | str] = []
+    for part in filter(None, parts):
+        number = part.replace(",", "").removeprefix("C").rstrip("%")
+        if operation == "count":
+            named = claims.find([int(number)]) if number.isdecimal() else []
+            operands.append(named[0].id if named else part)
+        elif operation == "days":
+            operands.append(part)
+        else:
+            try:
+                operands.append(float(number))
+            except ValueError:
+                return None
+    try:
+        value = float(match[1].replace(",", "").rstrip("."))
+    except ValueError:
+        return None
+    return DerivedFigure(value=value, operation=cast(Operation, operation), operands=tuple(operands))
