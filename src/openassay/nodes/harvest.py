@@ -228,7 +228,7 @@ class ReadingLimits(NamedTuple):
     in_turn: bool = False
 
 
-# Of a prompt's 24,000 tokens, 32 documents with 96 passages and their leads take 6,000 to 11,000. The embedded reasoner
+# Of a prompt of 24,000 tokens 32 documents with 96 passages and their leads take 6,000 to 11,000. The embedded reasoner
 # encodes and compares sentence by sentence, so it reads no more than a quick question does.
 WIDE, NARROW = ReadingLimits(32, 96, in_turn=True), ReadingLimits(12, 36)
 

@@ -28,6 +28,7 @@ from openassay.verification.wording import check_wording, content_share
 
 RETOLD = 0.9  # of the plain words of a fact that stand in its passages: then its names have to stand there too
 MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 12, 10  # that a title is held against, and may have
+MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in its claims
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 NO_CLAIM = "it says something of the world and names no claim"
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
@@ -286,12 +287,12 @@ async def settle_titles(draft: Draft, request: WriteRequest, terms: KnownTerms, 
 
 
 def is_plain_title(title: str, known: Sequence[str]) -> bool:
-    """Whether a title has only words of the question and its claims but for two, and these are plain words: no name,
+    """Whether a title has words of the question and its claims but for a few, and these are plain words: no name,
     figure, code or address."""
     said = (title[:1].lower() + title[1:]).split()  # its first word is no name for standing there
     strange = [word for word in said if not KnownTerms(known).covers_title(word)]
     plain = mask_unverified_terms(title, collect_words(*known)) == title
-    return plain and len(said) <= MOST_TITLE_WORDS and len(strange) <= 2 and not any(map(is_name, strange))
+    return plain and len(said) <= MOST_TITLE_WORDS and len(strange) <= MOST_STRANGE_WORDS and not any(map(is_name, strange))
 
 
 def is_name(word: str) -> bool:
