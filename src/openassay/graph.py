@@ -13,6 +13,7 @@
                      |                                analysis can change: consolidate -> verify)
                      |--else--> verify -> [approve_claims] -> write -> review -> [approve_review]
         review --revise, while rounds remain and the last one changed something--> write
+          |--a part is missing, after the first draft--> dispatch (and from consolidate to verify)
           |--approved--> [approve_output] -> publish -> END
           |--rejected, out of rounds--> fallback -> END
     START -> withdraw (a source is vetoed) -> [approve_output] -> publish, or fallback where nothing is left
@@ -228,7 +229,7 @@ def to_readings(state: State) -> Sequence[Send] | Literal["consolidate"]:
 async def after_consolidating(state: State, runtime: Runtime[ResearchContext]) -> Literal["analyse", "verify"]:
     context = runtime.context
     sure = context.options.depth is Depth.QUICK and state["confidence"] >= SURE[Depth.QUICK] * 10
-    last = limit_reason(state["round"], context.settings, len(state["failures"]))
+    last = state["iteration"] or limit_reason(state["round"], context.settings, len(state["failures"]))
     return "verify" if sure or last or await context.account.is_exhausted() else "analyse"
 
 
@@ -243,10 +244,12 @@ def after_verifying(state: State, runtime: Runtime[ResearchContext]) -> Literal[
     return "approve_claims" if due_breakpoints("claims", state, runtime.context) else "write"
 
 
-ReviewRoute = Literal["write", "approve_review", "approve_output", "publish", "fallback"]
+ReviewRoute = Literal["dispatch", "write", "approve_review", "approve_output", "publish", "fallback"]
 
 
 def after_review(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute:
+    if state["draft"] is None:
+        return "dispatch"  # for what the review has found missing
     if due_breakpoints("review", state, runtime.context):
         return "approve_review"
     stops = due_breakpoints("output", state, runtime.context)

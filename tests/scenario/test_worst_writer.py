@@ -5,6 +5,7 @@ All of it: benchmarks/bench_writer.py.
 """
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import cycle
@@ -194,25 +195,29 @@ async def test_no_false_sentence_comes_through_the_engine(lab: Make, material: l
 
 
 class Liar:
-    """A form of a model that makes every third sentence false: a whole draft, or a section, or an abstract."""
+    """A model that makes every third sentence of its report false."""
 
-    def __init__(self, elsewhere: Sequence[str], write: Callable[[ModelPrompt], dict[str, Any]]) -> None:
-        self.false: dict[str, str] = {}
-        self._write = write
+    def __init__(self, elsewhere: Sequence[str]) -> None:
+        self.false: list[str] = []
         self._elsewhere = elsewhere
         self._dice = Random(11)
 
     def __call__(self, prompt: ModelPrompt) -> dict[str, Any]:
-        drafted = self._write(prompt)
-        texts = [item["text"] for item in drafted["sentences"]]
-        for at, item in enumerate(drafted["sentences"]):
-            around = Around([text for text in texts if text != item["text"]], self._elsewhere)
-            kinds = list(STRICT)
-            self._dice.shuffle(kinds)
-            told = next((t for kind in kinds if (t := STRICT[kind](item["text"], around, self._dice))), None)
-            if at % 3 == 0 and told and told not in texts:
-                item["text"] = told
-                self.false[told] = item["text"]
+        drafted = sensible.compose_report(prompt)
+        for section in drafted["sections"]:
+            pieces = re.findall(r"(.*?) (\[\d+\])\s*", section["text"])
+            texts = [text for text, _ in pieces]
+            lines = []
+            for at, (text, mark) in enumerate(pieces):
+                around = Around([other for other in texts if other != text], self._elsewhere)
+                kinds = list(STRICT)
+                self._dice.shuffle(kinds)
+                told = next((t for kind in kinds if (t := STRICT[kind](text, around, self._dice))), None)
+                if at % 3 == 0 and told and told not in texts:
+                    self.false.append(told)
+                    text = told
+                lines.append(f"{text} {mark}")
+            section["text"] = " ".join(lines)
         return drafted
 
 
@@ -251,11 +256,10 @@ def shelf(material: list[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.requirement("X-01", "X-03")
 async def test_nor_from_a_model_behind_http(shelf: Path, material: list[Source], tmp_path: Path) -> None:
     elsewhere = [sentence for source in material[:5] for sentence in source.sentences]
-    liars = {"Section": Liar(elsewhere, sensible.write_section), "Opening": Liar(elsewhere, sensible.write_opening)}
-    async with run_with({**liars, "Picks": picks_all}, tmp_path, words=1500) as report:
-        false = [text for liar in liars.values() for text in liar.false]
-        assert len(false) >= 5
-        assert [text for text in false if text in published(report)] == []
+    liar = Liar(elsewhere)
+    async with run_with({"Report": liar, "Picks": picks_all}, tmp_path, words=1500) as report:
+        assert len(liar.false) >= 5
+        assert [text for text in liar.false if text in published(report)] == []
         assert report.claims
 
 
@@ -265,6 +269,11 @@ FORMLESS: list[object] = [
     {"title": "It is 45", "sentences": [{"text": "The lake is 45 metres deep."}]},
     {"title": "It is 45", "sentences": [{"section": "X", "claims": ["C1"], "text": "The lake is 45 metres deep."}]},
     {"title": "It is 45", "sentences": [{"section": "X", "claims": [999], "text": "The lake is 45 metres deep."}]},
+    {"title": "It is 45", "sections": "The lake is 45 metres deep."},
+    {"title": "It is 45", "sections": [{"role": "section", "title": "45", "text": "The lake is 45 metres deep."}]},
+    {"title": "It is 45", "sections": [{"role": "section", "title": "X", "text": "The lake is 45 metres deep. [999]"}]},
+    {"title": "It is 45", "sections": [{"role": "abstract", "title": "X", "text": "The lake is 45 metres deep. [1]"}],
+     "answers": [{"claims": [1], "text": "45 metres"}]},
     {"title": "It is 45", "sentences": [{"section": "X", "claims": [], "text": "The lake is 45 metres deep."}],
      "answers": [{"claims": [1], "text": "45 metres"}], "notes": ["It is 45 metres deep."]},
 ]  # fmt: skip
@@ -278,8 +287,8 @@ async def test_a_model_that_ignores_the_form_publishes_nothing_of_its_own(tmp_pa
     for number, document in enumerate(LAKE):
         (tmp_path / "docs" / f"{number}.txt").write_text(document.text, encoding="utf-8")
     told = cycle(FORMLESS)
-    for _ in range(3):
-        forms = dict.fromkeys(("Outline", "Draft", "Section", "Opening", "Mended"), lambda prompt: next(told))
+    for _ in range(4):
+        forms = dict.fromkeys(("Report", "Draft", "Mended"), lambda prompt: next(told))
         async with run_with(forms, tmp_path) as report:
             assert published(report)
             assert "45" not in json.dumps([report.title, *published(report), *(a.text for a in report.answers)])

@@ -1,4 +1,4 @@
-"""How a capable model writes: outline, sections, abstract and conclusion, revisions, and sentences that are mended."""
+"""How a capable model writes: the whole report in one call, revisions, and sentences that are mended."""
 
 from typing import Any
 
@@ -7,9 +7,13 @@ import pytest
 from openassay.models.evidence import Claim, Disagreement, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
+from openassay.nodes.mend import DraftChecker, bind_to_paragraphs
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
-from openassay.reasoning.llm.compose import NumberedClaims, parse_figure
-from openassay.reasoning.llm.step import SideBySide
+from openassay.reasoning.llm.compose import NumberedClaims
+from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks, split_marked
+from openassay.reasoning.llm.step import read_texts
+from openassay.verification.terms import KnownTerms
+from openassay.verification.verdict import ClaimMatcher
 from tests.unit.test_language_reasoner import Events, plan_of, reasoner
 
 CAPABLE = 24_000
@@ -37,31 +41,23 @@ CLAIMS = (
 )
 HEADS = {"doc1": "River report | Harbour Board | 2022-01-31", "doc2": "River report | Harbour Board | 2021-02-01"}
 REQUEST = WriteRequest(plan=PLAN, claims=CLAIMS, heads=HEADS)
-OUTLINE: dict[str, Any] = {
+ABSTRACT = {"role": "abstract", "title": "", "text": "The Wend carried 190.1 million tonnes in 2021. [1]"}
+BODY = """In 2021 the river carried **190.1** million tonnes. [1] ✓
+That was 7.7 million tonnes more than the year before [=1, 2: 7.7 = difference(190.1, 182.4)].
+
+The future is bright."""
+SECTION = {"role": "section", "title": "Tonnes by year", "text": BODY}
+CONCLUSION = {"role": "conclusion", "title": "", "text": "Freight grew from 2020 to 2021. [=1, 2]"}
+REPORT: dict[str, Any] = {
+    "outline": "It rose.",
     "title": "Freight on the Wend",
-    "argument": "It rose.",
-    "sections": [{"title": "Tonnes by year", "purpose": "How much was carried.", "claims": [1, 2, 3]}],
-}
-SECTION = {
-    "sentences": [
-        {"opens": True, "kind": "fact", "claims": [1], "text": "In 2021 the river carried 190.1 million tonnes. [1] ✓"},
-        {
-            "kind": "synthesis",
-            "claims": [1, 2],
-            "text": "That was 7.7 million tonnes more than the year before.",
-            "derived": ["7.7 = difference(190.1, 182.4)"],
-        },
-        {"kind": "fact", "claims": [], "text": "The future is bright."},
-        {"kind": "frame", "claims": [], "text": "The sources do not agree on one point."},
-    ]
-}
-OPENING = {
-    "sentences": [
-        {"part": "abstract", "kind": "fact", "claims": [1], "text": "The Wend carried 190.1 million tonnes in 2021."},
-        {"part": "conclusion", "kind": "synthesis", "claims": [1, 2], "text": "Freight grew from 2020 to 2021."},
-    ],
+    "sections": [CONCLUSION, ABSTRACT, SECTION],
     "answers": [{"claims": [1], "text": "190.1 million tonnes"}],
 }
+
+
+def with_text(text: str) -> dict[str, Any]:
+    return {**REPORT, "sections": [ABSTRACT, {**SECTION, "text": text}]}
 
 
 async def compose(*answers: Any, request: WriteRequest = REQUEST) -> tuple[Draft, list[str], Events]:
@@ -70,8 +66,9 @@ async def compose(*answers: Any, request: WriteRequest = REQUEST) -> tuple[Draft
     return draft, [prompt.text for prompt in models.prompts], events
 
 
-async def test_an_outline_s_sections_are_written_and_then_abstract_and_conclusion() -> None:
-    draft, prompts, _ = await compose(OUTLINE, SECTION, OPENING)
+async def test_a_report_is_written_in_one_call_from_passages_and_claims() -> None:
+    passages = {"doc1": "The board counted with care. The Wend carried 190.1 million tonnes in 2021."}
+    draft, prompts, _ = await compose(REPORT, request=REQUEST.model_copy(update={"passages": passages}))
 
     assert draft.composed
     assert [(section.role, section.title) for section in draft.sections] == [
@@ -80,50 +77,90 @@ async def test_an_outline_s_sections_are_written_and_then_abstract_and_conclusio
         ("not_found", "What could not be found"),
         ("conclusion", "Conclusion"),
     ]
-    first, second, frame = draft.sections[1].sentences
+    first, second, last = draft.sections[1].sentences
     assert first == DraftSentence(text="In 2021 the river carried 190.1 million tonnes.", claims=("C1",), opens=True), (
-        "numbers of claims and marks are no text"
+        "numbers of claims, marks and emphasis are no text"
     )
-    assert (second.kind, second.claims) == ("synthesis", ("C1", "C2"))
+    assert (second.kind, second.claims, second.opens) == ("synthesis", ("C1", "C2"), False)
     assert second.derived == (DerivedFigure(value=7.7, operation="difference", operands=(190.1, 182.4)),)
-    assert not frame.claims, "a fact without a claim is left out, a frame is not"
+    assert (last.claims, last.opens) == ((), True), "who reads it later finds out what it is"
     assert [answer.text for answer in draft.answers] == ["190.1 million tonnes"]
-    outline, section, opening = prompts
-    assert "River report | Harbour Board | 2022-01-31: “The Wend carried 190.1" in section
-    assert "[1] ✓ The Wend carried" in outline
-    assert "That was 7.7 million tonnes more than the year before. [1], [2]" in opening
+    [prompt] = prompts
+    shown = "# River report | Harbour Board | 2022-01-31\nThe board counted with care. The Wend carried 190.1"
+    assert shown in prompt
+    assert "Claims:\n[1] ✓ The Wend carried" in prompt
 
 
-async def test_a_section_may_be_a_table_and_a_timeline() -> None:
-    def shaped(shape: str, *columns: str) -> dict[str, Any]:
-        return {**OUTLINE, "sections": [{**OUTLINE["sections"][0], "shape": shape, "columns": columns}]}
+async def test_a_quick_answer_has_one_part() -> None:
+    plan = plan_of(Depth.QUICK).model_copy(update={"goal": GOAL})
+    draft, prompts, _ = await compose(
+        {**REPORT, "sections": [ABSTRACT]}, request=REQUEST.model_copy(update={"plan": plan})
+    )
 
-    said = {"kind": "fact", "claims": [1], "text": "In 2021 the river carried 190.1 million tonnes."}
-    first = {"kind": "fact", "claims": [1], "row": "2021", "column": "tonnes", "text": "190.1 million"}
-    second = {"kind": "fact", "claims": [2], "row": "2020", "column": "Tonnes", "text": "182.4 million"}
-    stray = {
-        "kind": "fact",
-        "claims": [3],
-        "row": "2020",
-        "column": "Barges",
-        "text": "181 million tonnes were counted.",
-    }
-    cells = {"sentences": [said, first, second, stray]}
+    assert [section.title for section in draft.sections if section.role == "abstract"] == ["Summary"]
+    assert len(prompts) == 1
 
-    table, prompts, _ = await compose(shaped("table", "Tonnes"), cells, OPENING)
-    timeline, _, _ = await compose(shaped("timeline"), cells, OPENING)
-    text, _, _ = await compose(shaped("table"), cells, OPENING)
 
-    assert "It is a table with the columns: Tonnes." in prompts[1]
-    _, one, two, three = table.sections[1].sentences
+async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:
+    table = """The counts are these. [1]
+
+| Year | Tonnes | Barges |
+|---|---|---|
+| 2021 | 190.1 million [1] | – |
+| 2020 | 182.4 million [2] | many |"""
+    timeline = (
+        "- 2020: 182.4 million tonnes were carried [2]\n- **2021**: it was 190.1 million [1]\n- 2022: no count [3]"
+    )
+    tabled, _, _ = await compose(with_text(table))
+    timed, _, _ = await compose(with_text(timeline))
+
+    _, one, two = tabled.sections[1].sentences
     assert (one.text, one.cell) == (
         "2021, Tonnes: 190.1 million",
         TableCell(row="2021", column="Tonnes", text="190.1 million"),
     ), "what is checked and told elsewhere says by itself what the cell says"
-    assert two.cell is not None
-    assert three.cell is None, "no such column"
-    assert timeline.sections[1].sentences[1].text == "2021: 190.1 million"
-    assert [one.cell for one in text.sections[1].sentences] == [None] * 4, "a table has columns"
+    assert two.cell == TableCell(row="2020", column="Tonnes", text="182.4 million"), (
+        "and a cell without a claim is empty"
+    )
+    assert [one.text for one in timed.sections[1].sentences][1] == "2021: it was 190.1 million"
+    assert all(one.cell for one in timed.sections[1].sentences)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It rose [1]. It fell. [2, 3]", [("It rose.", (1,)), ("It fell.", (2, 3))]),
+        ("It rose.[1][2] It fell.", [("It rose.", (1, 2)), ("It fell.", ())]),
+        ("Dr. Hale of Brown v. Board [C4] agreed [5-7].", [("Dr. Hale of Brown v. Board agreed.", (4, 5, 6, 7))]),
+        ("“It rose.” [1] So it did [9].", [("“It rose.”", (1,)), ("So it did.", (9,))]),
+        ("The list [sic] is long. [1]", [("The list [sic] is long.", (1,))]),
+    ],
+)
+def test_marks_belong_to_the_sentence_they_stand_behind(text: str, found: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert [(plain, marks.numbers) for plain, marks in split_marked(text)] == found
+
+
+def test_a_reader_who_watches_sees_no_marks() -> None:
+    assert remove_marks("It rose. [=1, 2: 7 = sum(3, 4)] It fell [3") == "It rose. It fell "
+    assert read_texts('{"sections": [{"text": "It rose. [1] And') == "It rose. And"
+
+
+def test_a_heading_within_a_text_is_no_sentence() -> None:
+    numbered = NumberedClaims(CLAIMS, {})
+    assert [one.text for one in read_prose("### All is well\nIt rose. [1]", numbered)] == ["It rose."]
+
+
+async def test_an_unmarked_sentence_rests_on_its_paragraph_and_a_judge_reads_it() -> None:
+    sums_up = DraftSentence(text="Freight on the Wend grew.", opens=True)
+    facts = [DraftSentence(text=claim.text, claims=(claim.id,)) for claim in CLAIMS[:2]]
+    frame = DraftSentence(text="The sources do not say why.")
+    terms = KnownTerms([GOAL])
+    checker = DraftChecker({claim.id: claim for claim in CLAIMS}, {}, ClaimMatcher(CLAIMS, {}), terms, GOAL)
+
+    bound = bind_to_paragraphs([sums_up, *facts, frame], checker)
+
+    assert (bound[0].claims, bound[0].kind) == (("C1", "C2"), "synthesis")
+    assert bound[3] == frame
 
 
 async def test_a_cell_that_is_mended_stays_in_its_place() -> None:
@@ -143,46 +180,39 @@ async def test_a_cell_that_is_mended_stays_in_its_place() -> None:
 async def test_sides_of_a_dispute_are_shown_and_told_by_the_floor_only_if_the_model_does_not() -> None:
     dispute = Disagreement(about="the year 2020", sides=(("C2",), ("C3",)), resolution="both are credible")
     request = REQUEST.model_copy(update={"disagreements": (dispute,)})
-    both = {"kind": "fact", "claims": [2, 3], "text": "The counts for 2020 differ: 182.4 and 181 million tonnes."}
+    both = with_text("The counts for 2020 differ: 182.4 and 181 million tonnes. [2, 3]")
 
-    told, prompts, _ = await compose(OUTLINE, {"sentences": [both]}, OPENING, request=request)
-    untold, _, _ = await compose(OUTLINE, SECTION, OPENING, request=request)
+    told, prompts, _ = await compose(both, request=request)
+    untold, _, _ = await compose(REPORT, request=request)
 
-    assert "[2] against [3]: the year 2020" in prompts[1]
+    assert "[2] against [3]: the year 2020" in prompts[0]
     assert "disagreements" not in [section.role for section in told.sections]
     assert "disagreements" in [section.role for section in untold.sections]
 
 
-@pytest.mark.parametrize("outline", ["prose", {"sections": []}, {"sections": [{"title": "All", "claims": [77]}]}])
-async def test_without_a_usable_outline_the_draft_is_asked_for_at_once(outline: Any) -> None:
+@pytest.mark.parametrize("answer", ["prose", {"sections": []}, with_text("All is well. [77]")])
+async def test_without_a_usable_report_the_draft_is_asked_for_sentence_by_sentence(answer: Any) -> None:
+    if isinstance(answer, dict):
+        answer = {**answer, "sections": answer["sections"][1:]}
     whole = {"title": "", "sentences": [{"section": "Freight", "claims": [1], "text": CLAIMS[0].text}]}
-    draft, prompts, events = await compose(outline, outline, whole)
+    draft, prompts, events = await compose(answer, answer, whole)
 
     assert not draft.composed
     assert len(prompts) == 3
-    assert "no usable outline" in str(events.of_kind("notice")[0]["text"])
+    assert "no usable report" in str(events.of_kind("notice")[0]["text"])
 
 
-async def test_a_section_that_was_not_written_is_told_in_its_claims_words() -> None:
-    draft, _, _ = await compose(OUTLINE, "prose", "prose", OPENING)
-
-    assert [sentence.text for sentence in draft.sections[1].sentences] == [claim.text for claim in CLAIMS]
-
-
-async def test_a_revision_writes_again_what_the_reviewer_named() -> None:
-    two = {**OUTLINE, "sections": [{"title": "Tonnes by year", "claims": [1, 2]}, {"title": "Doubts", "claims": [3]}]}
-    doubts = {"sentences": [{"kind": "fact", "claims": [3], "text": "A second count came to 181 million tonnes."}]}
-    previous, _, _ = await compose(two, SECTION, doubts, OPENING)
+async def test_a_revision_is_shown_the_last_version_and_what_is_wanted() -> None:
+    previous, _, _ = await compose(REPORT)
     issue = Issue(category="coherence", severity="major", location="Doubts", description="Too short.", fix="Say when.")
     request = REQUEST.model_copy(update={"previous": previous, "issues": (issue,)})
-    again = {"sentences": [{"kind": "fact", "claims": [3], "text": "For 2020 a second count came to 181."}]}
 
-    draft, prompts, _ = await compose(again, OPENING, request=request)
+    _, prompts, _ = await compose(REPORT, request=request)
+    _, afresh, _ = await compose(REPORT, request=request.model_copy(update={"previous": None}))
 
-    assert len(prompts) == 2, "one section and the opening"
-    assert "Too short. Say when." in prompts[0]
-    assert draft.sections[1] == previous.sections[1]
-    assert draft.sections[2].sentences[0].text == "For 2020 a second count came to 181."
+    assert "That was 7.7 million tonnes more than the year before. [=1, 2]" in prompts[0]
+    assert "Doubts: Too short. Say when." in prompts[0]
+    assert "before more was found, asked for" in afresh[0]
 
 
 async def test_sentences_that_failed_are_mended_in_one_call() -> None:
@@ -235,17 +265,3 @@ async def test_whether_a_sentence_follows_is_the_model_s_to_say_and_else_the_flo
 def test_how_a_figure_comes_about_is_read(line: str, figure: tuple[str, float, tuple[Any, ...]] | None) -> None:
     found = parse_figure(line, NumberedClaims(CLAIMS, {}))
     assert (found and (found.operation, found.value, found.operands)) == figure
-
-
-async def test_sections_that_are_written_at_once_are_shown_one_after_the_other() -> None:
-    events = Events()
-    side = SideBySide(events)
-    first, second = side.stream(0), side.stream(1)
-    for stream, text in ((second, "Second."), (first, "First.")):
-        add = stream.start()
-        await add(f'{{"sentences": [{{"text": "{text}"}}]}}')
-        await stream.flush()
-    await side.end(1)
-    await side.end(0)
-
-    assert [data["text"] for data in events.of_kind("token")] == ["First.\n", "Second.\n"]

@@ -255,6 +255,7 @@ class Critique(Record):
     issues: tuple[Issue, ...] = ()
     recommendation: Literal["approve", "revise", "reject"]
     improvement_potential: float = Field(default=0.0, ge=0, le=1)
+    searches: dict[str, tuple[str, ...]] = {}  # by sub-question: what could be searched for, where a part is missing
 
 
 Basis = Literal["report", "draft", "analysis", "results", "nothing"]  # what a report, or its fallback, is made of

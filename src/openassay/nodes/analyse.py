@@ -63,7 +63,8 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     notices = state["notices"]
     weak = [question for question in plan.questions if coverage[question.id] < ANSWERED]
     conclusion: State = {}
-    if last_round := limit_reason(state["round"], context.settings, len(state["failures"])):
+    reviewed = "searched for what a review had found missing" if state["iteration"] else None
+    if last_round := reviewed or limit_reason(state["round"], context.settings, len(state["failures"])):
         conclusion = conclude_rounds(plan, coverage, load_analysis(state), last_round)
     elif weak and await context.account.is_exhausted():
         notices = await add_budget_notice(state, weak, "consolidate", context)

@@ -292,7 +292,12 @@ def is_plain_title(title: str, known: Sequence[str]) -> bool:
     said = (title[:1].lower() + title[1:]).split()  # its first word is no name for standing there
     strange = [word for word in said if not KnownTerms(known).covers_title(word)]
     plain = mask_unverified_terms(title, collect_words(*known)) == title
-    return plain and len(said) <= MOST_TITLE_WORDS and len(strange) <= MOST_STRANGE_WORDS and not any(map(is_name, strange))
+    return (
+        plain
+        and len(said) <= MOST_TITLE_WORDS
+        and len(strange) <= MOST_STRANGE_WORDS
+        and not any(map(is_name, strange))
+    )
 
 
 def is_name(word: str) -> bool:

@@ -244,6 +244,9 @@ class CritiqueRequest(Record):
     confidence: float | None = Field(default=None, ge=0, le=10)  # of the research, as counted from the findings
     today: date | None = None
     revisions: int = Field(default=0, ge=0)  # still allowed after this review
+    can_search: bool = False  # what is missing may be searched for
+    asked: tuple[str, ...] = ()  # queries so far
+    leads: tuple[str, ...] | None = ()  # names that may be searched for; None: any
 
 
 class VoicePair(NamedTuple):

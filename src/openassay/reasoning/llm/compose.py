@@ -212,14 +212,15 @@ def build_report_job(
 def show_fixes(request: WriteRequest, claims: NumberedClaims) -> str:
     """The last version, and what a reviewer asks for; empty for a first one."""
     previous = request.previous
+    wanted = [f"{issue.location}: {issue.description} {issue.fix}".strip() for issue in request.issues]
     if previous is None or not previous.composed:
-        return ""
+        asked = wrap_tag("draft", number_lines(wanted))
+        return f"A reviewer of an earlier version, before more was found, asked for:\n{asked}" if wanted else ""
     parts = [
         f"## {section.title}\n{' '.join(map(claims.show_sentence, section.sentences))}"
         for section in previous.sections
         if section.role in ("abstract", "body", "conclusion")
     ]
-    wanted = [f"{issue.location}: {issue.description} {issue.fix}".strip() for issue in request.issues]
     lines = number_lines(wanted) if wanted else "Make it read better."
     return (
         f"The last version:\n{wrap_tag('draft', chr(10).join(parts))}\n"

@@ -392,20 +392,30 @@ def _merge_disagreements(
 def _merge_refinements(
     gap_items: Mapping[str, GapForm], request: AnalysisRequest, baseline: Analysis
 ) -> dict[str, tuple[str, ...]]:
-    """Put the model's query before the baseline's; none that was asked before.
-
-    The analyst has seen pages, so of its query only words of the question, the plan and the leads stay, and one of them
-    is the sub-question's: a page must not be able to have something searched for.
-    """
-    known = collect_known_stems(request.plan, (*request.asked, *(request.leads or ())))
-    asked = {query_key(text) for text in request.asked}
-    own = {question.id: set(stems(question.in_context)) for question in request.plan.questions}
+    """Put the model's query before the baseline's."""
+    queries = QueryFilter(request.plan, request.asked, request.leads)
     refined = {question: texts[:MAX_BASELINE_QUERIES] for question, texts in baseline.refinements.items()}
     for question, item in gap_items.items():
-        query = item.query if is_searchable(item.query) else ""
-        if request.leads is not None:
-            query = keep_known_words(query, known)
-            query = query if own[question] & set(stems(query)) else ""
-        if query and query_key(query) not in asked:
+        if query := queries.clean(question, item.query):
             refined[question] = tuple(dict.fromkeys((query, *refined.get(question, ()))))
     return refined
+
+
+class QueryFilter:
+    """Cleans the queries of somebody who has seen pages: a page must not be able to have something searched for. Only
+    words of the question, the plan and the leads stay, and one of them is the sub-question's. Where `leads` is None
+    nothing leaves the machine, and any word may be asked for."""
+
+    def __init__(self, plan: Plan, asked: Sequence[str], leads: Sequence[str] | None) -> None:
+        self._known = collect_known_stems(plan, (*asked, *(leads or ())))
+        self._asked = {query_key(text) for text in asked}
+        self._own = {question.id: set(stems(question.in_context)) for question in plan.questions}
+        self._is_free = leads is None
+
+    def clean(self, question: str, query: str) -> str:
+        """Return what may be asked of a query; empty if nothing, or if it was asked before."""
+        query = query if is_searchable(query) else ""
+        if not self._is_free:
+            query = keep_known_words(query, self._known)
+            query = query if self._own[question] & set(stems(query)) else ""
+        return query if query and query_key(query) not in self._asked else ""

@@ -25,6 +25,7 @@ from openassay.reasoning.base import (
     recommend,
 )
 from openassay.reasoning.llm import forms
+from openassay.reasoning.llm.read import QueryFilter
 from openassay.reasoning.llm.step import Job, ReasoningStep, number_lines, wrap_tag
 from openassay.reasoning.rules.critique import WEIGHTS, CheckResult, cap_scores, weigh_scores
 from openassay.text.sentences import split_sentences
@@ -44,6 +45,11 @@ MAX_ANSWERS, MAX_ANSWER_WORDS = 2, 12
 MAX_CLAIMS, MAX_CLAIMS_SMALL = 4, 1  # behind one sentence
 MIN_CLAIM_WORDS = 0.6  # share of a sentence's words that are its claims' own
 MIN_SHARED = 2  # stems a sentence shares with a claim that it states
+MAX_SEARCHES = 4  # for what a review finds missing
+SEARCHES = (
+    "searches: where a part of the question is missing or thin that other documents may tell: what to search for, with "
+    "the number of the sub-question, at most 4; an empty list if the report has what it needs."
+)
 MAX_PREVIOUS = 12_000  # characters of the version that is revised
 CONCLUSION = "Conclusion"
 NO_CHANGE_NOTE = "nothing was changed, so this is told in the claims' own words"
@@ -390,6 +396,11 @@ class IssueForm(forms.OutputForm):
     fix: forms.Line = ""
 
 
+class SearchForm(forms.OutputForm):
+    question: forms.Number
+    query: forms.Line
+
+
 class ReviewForm(forms.OutputForm):
     accuracy: forms.Score
     completeness: forms.Score
@@ -399,6 +410,7 @@ class ReviewForm(forms.OutputForm):
     style: forms.Score
     issues: list[IssueForm] = []
     potential: forms.Score = 0.0
+    searches: list[SearchForm] = []
 
 
 class DraftLine(NamedTuple):
@@ -438,21 +450,35 @@ def build_review_job(
             "open": "; ".join(request.unanswered) or "none",
             "words": str(request.words),
             "most": str(most),
+            "searches": SEARCHES if searches else "",
             "today": request.today.isoformat() if request.today else "not known",
         }
 
     severities = [name for name in SEVERITIES if not (small and name == "critical")]
+    searches = MAX_SEARCHES if request.can_search and not small else 0
     return Job(
         REVIEW_STEP,
         ReviewForm,
-        forms.build_schema(ReviewForm, "Review", {"issues": most}, {"severity": severities}),
+        forms.build_schema(ReviewForm, "Review", {"issues": most, "searches": searches}, {"severity": severities}),
         build,
         convert=lambda answer, _: convert_review(
             answer, counted, severities, revisions=request.revisions, excused=small or request.draft.composed
-        ),
+        ).model_copy(update={"searches": convert_searches(answer.searches[:searches], request)}),
         sources=lines,
         shorten=DraftLine.halve,
     )
+
+
+def convert_searches(items: Sequence[SearchForm], request: CritiqueRequest) -> dict[str, tuple[str, ...]]:
+    """Return the queries for what is missing, by sub-question."""
+    queries, questions = QueryFilter(request.plan, request.asked, request.leads), request.plan.questions
+    found: dict[str, tuple[str, ...]] = {}
+    for item in items:
+        if 1 <= item.question <= len(questions):
+            id = questions[item.question - 1].id
+            if query := queries.clean(id, item.query):
+                found[id] = tuple(dict.fromkeys((*found.get(id, ()), query)))
+    return found
 
 
 def convert_review(
