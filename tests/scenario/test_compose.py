@@ -185,3 +185,46 @@ async def test_of_a_sentence_that_fails_twice_what_the_judge_leaves_of_it_is_tol
         async with run_with(answers, lake, QUESTION) as report:
             assert whole not in facts(report)
             assert (narrower in facts(report)) is told
+
+
+@pytest.mark.requirement("X-03")
+async def test_what_a_passage_says_and_no_claim_does_becomes_a_claim_if_it_holds(lake: Path) -> None:
+    """The ferry's passengers are told in a passage that is shown, and the writer invents its captain."""
+    told, invented = "The ferry on Lake Marrow carried passengers.", "The ferry on Lake Marrow sank in 1931."
+
+    def write(prompt: ModelPrompt) -> dict[str, Any]:
+        [document] = [head for head in re.findall(r"^# (D\d+) ", prompt.text, re.M) if f"# {head} ferry" in prompt.text]
+        drafted = sensible.compose_report(prompt)
+        section = {"role": "section", "title": "Ferry", "text": f"{told} [{document}] {invented} [{document}]"}
+        return {**drafted, "sections": [*drafted["sections"], section]}
+
+    async with run_with({"Report": write, "Picks": picks_all}, lake, QUESTION) as report:
+        said = facts(report)
+        [claim] = [claim for claim in report.claims if claim.id in said[told].claims]
+        assert claim.text == told
+        assert invented not in published(report)
+
+
+@pytest.mark.requirement("W-10", "S-08")
+async def test_a_review_that_misses_a_part_leads_to_another_search(lake: Path) -> None:
+    """Once: the second version is the last, however the reviewer finds it."""
+    queries: list[str] = []
+    reports: list[str] = []
+
+    def review(prompt: ModelPrompt) -> dict[str, Any]:
+        said = sensible.write_review(prompt)
+        asks = "searches" in prompt.schema.get("properties", {})
+        queries.append("asked" if asks else "not asked")
+        issue = {"category": "completeness", "severity": "critical", "location": "Area by year", "fix": "Tell of it.",
+                 "description": "The ferry is missing."}  # fmt: skip
+        searches = [{"question": 1, "query": "ferry passengers of Lake Marrow"}]
+        return {**said, "completeness": 3, "issues": [issue], **({"searches": searches} if asks else {})}
+
+    def write(prompt: ModelPrompt) -> dict[str, Any]:
+        reports.append(prompt.text)
+        return sensible.compose_report(prompt)
+
+    async with run_with({"Report": write, "Review": review, "Picks": picks_all}, lake, QUESTION) as report:
+        assert queries == ["asked", "not asked"]
+        assert "before more was found, asked for" in reports[1]
+        assert report.metadata.iterations == 2

@@ -86,7 +86,7 @@ async def test_a_report_is_written_in_one_call_from_passages_and_claims() -> Non
     assert (last.claims, last.opens) == ((), True), "who reads it later finds out what it is"
     assert [answer.text for answer in draft.answers] == ["190.1 million tonnes"]
     [prompt] = prompts
-    shown = "# River report | Harbour Board | 2022-01-31\nThe board counted with care. The Wend carried 190.1"
+    shown = "# D1 River report | Harbour Board | 2022-01-31\nThe board counted with care. The Wend carried 190.1"
     assert shown in prompt
     assert "Claims:\n[1] ✓ The Wend carried" in prompt
 

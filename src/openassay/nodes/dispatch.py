@@ -99,6 +99,7 @@ async def _first_round_queries(
             planned=tuple(wanted),
             types=types,
             share=1 / len(plan.questions),
+            depth=plan.depth,
         )
     )
     for variation in variations:

@@ -2,21 +2,48 @@
 claims' own words what is left of them."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from openassay.context import ResearchContext
-from openassay.models.evidence import Claim, ContextItem, Document, Judgement, Verdict
-from openassay.nodes.verify import LEAST_KEPT, judge_statements, read_contexts
-from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
+from openassay.models.evidence import Claim, ContextItem, Document, Judgement, QuoteSpan, Verdict
+from openassay.models.plan import Plan
+from openassay.nodes.verify import (
+    LEAST_KEPT,
+    ClaimWording,
+    decide_claims,
+    judge_statements,
+    list_pairs,
+    read_contexts,
+)
+from openassay.reasoning.base import (
+    Draft,
+    DraftClaim,
+    DraftSentence,
+    FailedSentence,
+    MendRequest,
+    SynthesisPair,
+    WriteRequest,
+)
 from openassay.text.sentences import TextSpan
-from openassay.text.words import fold
-from openassay.verification.context import LONGEST, EvidenceContext, tell_author
+from openassay.text.words import fold, stems
+from openassay.verification.context import (
+    LONGEST,
+    EvidenceContext,
+    find_figures,
+    find_needed_sentences,
+    read_context,
+    tell_author,
+)
 from openassay.verification.names import check_names
 from openassay.verification.polarity import StatementProblem
+from openassay.verification.sources import assess_credibility
+from openassay.verification.statement_check import extract_numbers
 from openassay.verification.synthesis import (
     check_numbers,
     check_synthesis,
+    find_given_numbers,
     has_common_words,
     settle_figure,
     shorten_claim,
@@ -27,13 +54,14 @@ from openassay.verification.verdict import ClaimMatcher
 from openassay.verification.wording import check_wording, content_share
 
 RETOLD = 0.9  # of the plain words of a fact that stand in its passages: then its names have to stand there too
-MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 12, 10  # that a title is held against, and may have
+MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 40, 10  # that a title is held against, and may have
 MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in its claims
+PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 NO_CLAIM = "it says something of the world and names no claim"
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
 MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
-MOST_FRAME_CLAIMS = 16  # that a sentence on what the sources leave open is held against
+MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
 
 SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
 
@@ -63,9 +91,11 @@ class DraftChecker:
         """`asked`: the question, whose names need no source."""
         # What a sentence may call people and parties: a passage of one claim often lacks what another tells of them.
         self._names = [asked, *(claim.text for claim in claims.values() if claim.verdict is Verdict.SUPPORTED)]
-        self._limits = terms.with_words(self._names)
+        # Of what is left open: the names that claims have, too.
+        self._limits = KnownTerms(self._names)
         self._matcher = matcher
         self._documents = documents
+        self._numbers: dict[str, frozenset[float]] = {}  # of these, as they are asked for
         self._terms = terms
         self._published = {name: one.published for name, one in documents.items() if one.published}
 
@@ -84,11 +114,22 @@ class DraftChecker:
         return claim.model_copy(update={"context": (*claim.context, *added)})
 
     def find_needed_context(self, sentence: DraftSentence) -> dict[str, Claim]:
-        """The claims of a sentence whose numbers stand only in what their documents say of themselves, with that."""
+        """The claims of a sentence whose numbers stand only in what their documents say of themselves, or elsewhere in
+        these, with that."""
         plain = self._matcher.get_claims(sentence.claims)
         if not any(check_numbers(sentence.text, plain, sentence.derived, self._published)):
             return {}
-        return {claim.id: claim for claim in self.find_bound(sentence)}
+        needed, told = dict[str, Claim](), sentence.text
+        missing = set(extract_numbers(told, worded=False))
+        missing -= find_given_numbers(told, self.find_bound(sentence), self._published)
+        for claim in self.find_bound(sentence):
+            added = list[QuoteSpan]()
+            for name in dict.fromkeys(span.document for span in claim.spans):
+                own = [span for span in claim.spans if span.document == name]
+                added += find_figures(told, read_context(self._documents[name], own), missing)
+                missing -= {number for span in added for number in extract_numbers(span.quote, worded=True)}
+            needed[claim.id] = claim.model_copy(update={"spans": tuple(dict.fromkeys((*claim.spans, *added)))})
+        return needed
 
     def read_contexts(self, sentence: DraftSentence) -> list[EvidenceContext]:
         return read_contexts([span for claim in self.find_bound(sentence) for span in claim.spans], self._documents)
@@ -104,19 +145,24 @@ class DraftChecker:
         if strange := find_addresses(sentence.text, quotes):
             return f"its passages do not have {', '.join(strange)}"
         if sentence.kind == "synthesis":
-            if not has_common_words(sentence.text, [*quotes, *(claim.text for claim in bound)]):
-                return "it has no word in common with its passages"
-            faults = check_synthesis(sentence.text, bound, sentence.derived, self._published)
+            faults = check_synthesis(sentence.text, bound, sentence.derived, self._published, self._find_numbers(bound))
             return "; ".join(problem.text for problem in faults)
         # What a row is called stands in other cells' passages, perhaps: a judge reads it.
         said = sentence.cell.text if sentence.cell else sentence.text
-        problems = [*check_numbers(said, bound, sentence.derived, self._published)]
+        problems = [*check_numbers(said, bound, sentence.derived, self._published, self._find_numbers(bound))]
         return "; ".join(problem.text for problem in (*problems, *check_wording(said, quotes)))
 
+    def _find_numbers(self, bound: Sequence[Claim]) -> set[float]:
+        """The numbers that stand anywhere in the documents of claims; a judge says whether they are told of this."""
+        names = {span.document for claim in bound for span in claim.spans}
+        for name in names - self._numbers.keys():
+            self._numbers[name] = extract_numbers(self._documents[name].text[:LONGEST], worded=True)
+        return {number for name in names for number in self._numbers[name]}
+
     def may_tell_limits(self, text: str) -> bool:
-        """Whether a sentence that names no claim may be one on what the sources leave open: it speaks of them, in words
-        of the question and of claims that hold, with no figure, name or address of its own."""
-        return self._limits.covers(text) and not find_addresses(text, [])
+        """Whether a sentence that names no claim may be one on what the sources leave open: it speaks of that, with no
+        figure, name or address that neither the question nor a claim that holds has."""
+        return self._limits.may_tell_limits(text) and not find_addresses(text, [])
 
     def may_frame(self, text: str) -> bool:
         """Whether a sentence may stand without a claim: it speaks of the research or of what the sources leave open."""
@@ -130,6 +176,10 @@ class DraftChecker:
         bound = self.find_bound(sentence)
         if judgement.embedded and sentence.kind == "fact" and not self._matcher.can_support(sentence.text, bound):
             return "its claims do not say this"
+        if judgement.embedded and sentence.kind == "synthesis":
+            quotes = [span.quote for claim in bound for span in claim.spans]
+            if not has_common_words(sentence.text, [*quotes, *(claim.text for claim in bound)]):
+                return "it has no word in common with its passages"
         objections = self._find_objections(sentence, bound, weak=judgement.embedded)
         return "; ".join(problem.text for problem in objections)
 
@@ -278,12 +328,19 @@ async def settle_titles(draft: Draft, request: WriteRequest, terms: KnownTerms, 
         plain.append(section.title)
     asked = {at: pair for at, pair in pairs.items() if pair.claims}
     judged = dict(zip(asked, await context.reasoner.judge_syntheses(list(asked.values())), strict=True))
-    spare = [name for name in request.plan.sections if name not in plain]
     for at in pairs:
         said = judged.get(at)
         if said is None or said.embedded or said.verdict is Verdict.CONTRADICTED:
-            plain[at] = spare.pop(0) if spare else UNTITLED
+            plain[at] = UNTITLED
+            plain[at] = name_by_questions(list_section_claims(draft, at, claims), request.plan, plain)
     return plain
+
+
+def name_by_questions(own: Sequence[Claim], plan: Plan, used: Sequence[str]) -> str:
+    """Name a section as the plan does what most of its claims answer."""
+    sections = {question.id: question.section for question in plan.questions}
+    told = Counter(sections[id] for claim in own for id in claim.questions if id in sections)
+    return next((name for name, _ in told.most_common() if name not in used), UNTITLED)
 
 
 def is_plain_title(title: str, known: Sequence[str]) -> bool:
@@ -325,12 +382,14 @@ async def settle_draft(
     draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext, *, mend: bool = True
 ) -> SettledDraft:
     """Return what may be published of each sentence. One that fails is mended by the writer once, with the reason; what
-    fails again is told in the words of those of its claims that no other sentence tells, or not at all."""
+    fails again is narrowed or lost. Of a sentence that says what a passage says and no claim does, a claim is drawn."""
     claims = {claim.id: claim for claim in request.claims}
-    spans = [span.document for claim in claims.values() for span in claim.spans]
-    documents = await context.load_documents(set(spans))
-    matcher = ClaimMatcher(claims.values(), request.titles)
-    checker = DraftChecker(claims, documents, matcher, terms, request.plan.goal)
+    documents = await context.load_documents({span.document for claim in claims.values() for span in claim.spans})
+
+    def make_checker() -> DraftChecker:
+        return DraftChecker(claims, documents, ClaimMatcher(claims.values(), request.titles), terms, request.plan.goal)
+
+    checker = make_checker()
 
     def settle(sentence: DraftSentence) -> DraftSentence:
         figures = tuple(settle_figure(figure, checker.find_bound(sentence)) for figure in sentence.derived)
@@ -341,12 +400,25 @@ async def settle_draft(
         for at, section in enumerate(draft.sections)
         for position, sentence in enumerate(bind_to_paragraphs(section.sentences, checker))
     }
-    around = {
-        sentence: list_section_claims(draft, place.section, claims)
-        for place, sentence in drafted.items()
-        if not sentence.claims
-    }
-    failures, _ = await find_failures(drafted.values(), checker, request.heads, context, around)
+    around = {sentence: rank_claims(sentence.text, claims) for sentence in drafted.values() if not sentence.claims}
+    quoting = [sentence for sentence in dict.fromkeys(drafted.values()) if sentence.documents]
+    others = [sentence for sentence in drafted.values() if not sentence.documents]
+    drawn, found = await asyncio.gather(
+        draw_claims(quoting, claims, documents, context),
+        find_failures(others, checker, request.heads, context, around),
+    )
+    failures = found.reasons
+    for place, sentence in drafted.items():
+        if claim := drawn.get(sentence):
+            holds = claim.verdict is Verdict.SUPPORTED
+            # One that fails is mended by what was drawn from its documents before.
+            named = (claim.id,) if holds else list_document_claims(sentence.documents, claims)
+            drafted[place] = sentence.model_copy(update={"claims": named, "documents": ()})
+            if holds:
+                claims[claim.id] = claim
+            else:
+                failures[drafted[place]] = "; ".join(claim.reasons) or "its passages do not say this"
+    checker = make_checker()
     final: dict[_Place, DraftSentence | None] = {
         place: None if sentence in failures else sentence for place, sentence in drafted.items()
     }
@@ -357,7 +429,7 @@ async def settle_draft(
     ]
     if failed and mend:
         asked = MendRequest(
-            claims=tuple(claims.values()),
+            claims=request.claims,
             failures=tuple(dict.fromkeys(failed)),
             banned=request.banned,
             heads=request.heads,
@@ -369,11 +441,52 @@ async def settle_draft(
             if made:  # or what the judge has left of it
                 final[place] = again.narrower.get(made) if made in again.reasons else made
     settled = _fill_gaps(draft, final, drafted, checker)
-    needed: dict[str, Claim] = {}
+    needed = {claim.id: claims[claim.id] for claim in drawn.values() if claim.id in claims}
     for section in settled:
         for sentence in (one for kept in section for one in kept if one.claims):
             needed |= checker.find_needed_context(sentence)
     return SettledDraft(settled, needed)
+
+
+def rank_claims(text: str, claims: Mapping[str, Claim]) -> list[Claim]:
+    """The claims that hold, those with most words of a text first."""
+    wanted = set(stems(text))
+    usable = [claim for claim in claims.values() if claim.verdict is Verdict.SUPPORTED]
+    return sorted(usable, key=lambda claim: -len(wanted & set(stems(claim.text))))
+
+
+def list_document_claims(names: Collection[str], claims: Mapping[str, Claim]) -> tuple[str, ...]:
+    own = [claim.id for claim in claims.values() if any(span.document in names for span in claim.spans)]
+    return tuple(own[:MOST_PARAGRAPH_CLAIMS])
+
+
+async def draw_claims(
+    sentences: Sequence[DraftSentence],
+    claims: Mapping[str, Claim],
+    documents: Mapping[str, Document],
+    context: ResearchContext,
+) -> dict[DraftSentence, Claim]:
+    """Draw a claim from each sentence that says what passages of documents say, and decide on it as on any other."""
+    if not sentences:
+        return {}
+    last = max((int(id[1:]) for id in claims if id[1:].isdecimal()), default=0)
+    wordings = list[ClaimWording]()
+    for number, sentence in enumerate(sentences, last + 1):
+        spans = [span for id in sentence.claims for span in claims[id].spans]
+        questions = dict[str, None]()
+        for name in sentence.documents:
+            own = [claim for claim in claims.values() if any(span.document == name for span in claim.spans)]
+            questions |= dict.fromkeys(id for claim in own for id in claim.questions)
+            quoted = [span for claim in own for span in claim.spans if span.document == name]
+            passage = read_context(documents[name], quoted, PASSAGE_WORDS)
+            spans += find_needed_sentences(sentence.text, passage)
+        draft = DraftClaim(wordings=(sentence.text,), findings=(), questions=tuple(questions), relevance=0.5)
+        contexts = read_contexts(dict.fromkeys(spans), documents)
+        wordings.append(ClaimWording(f"C{number}", draft, sentence.text, contexts, tuple(spans)))
+    judged = await judge_statements(list_pairs(wordings), context)
+    credibility = {name: assess_credibility(document) for name, document in documents.items()}
+    decided = await decide_claims(wordings, judged.judgements, documents, credibility, context.reasoner)
+    return dict(zip(sentences, decided, strict=True))
 
 
 def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker) -> list[DraftSentence]:
@@ -389,7 +502,7 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
         named = tuple(dict.fromkeys(id for one in paragraph for id in one.claims))[:MOST_PARAGRAPH_CLAIMS]
         kind: Literal["fact", "synthesis"] = "synthesis" if len(named) > 1 else "fact"
         for sentence in paragraph:
-            speaks_of_research = sentence.claims or checker.may_frame(sentence.text)
+            speaks_of_research = sentence.claims or sentence.documents or checker.may_frame(sentence.text)
             bound.append(
                 sentence if speaks_of_research else sentence.model_copy(update={"claims": named, "kind": kind})
             )

@@ -62,6 +62,7 @@ from openassay.verification.quotes import find_quote
 from openassay.verification.sources import assess_credibility, group_documents
 from openassay.verification.terms import collect_words, mask_unverified_terms
 
+MANY_CLAIMS = 6  # on a sub-question: so many say something of it, whatever they lack
 SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
 # What a report of high confidence has: a good review, and statements that hold nine times of ten. One source alone is
 # never enough for that, however sure the judge.
@@ -365,7 +366,7 @@ def list_open_questions(state: State) -> tuple[str, ...]:
     for question in load_plan(state).questions:
         own = [claim for claim in claims if question.id in claim.questions]
         wanting = analysis is not None and question.text in analysis.unanswered
-        if wanting or state["coverage"].get(question.id, 1.0) < ANSWERED:
+        if len(own) < MANY_CLAIMS and (wanting or state["coverage"].get(question.id, 1.0) < ANSWERED):
             own = [claim for claim in own if _answers(claim, question)]
         if not own:
             unanswered.append(question.text)

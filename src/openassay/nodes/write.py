@@ -13,7 +13,7 @@ from openassay.models.event import Status
 from openassay.models.evidence import Claim, Document, QuoteSpan, Verdict
 from openassay.models.plan import Depth, Plan
 from openassay.nodes.analyse import SURE
-from openassay.nodes.mend import UNTITLED, SentencesBySection, settle_draft, settle_titles
+from openassay.nodes.mend import PASSAGE_WORDS, UNTITLED, SentencesBySection, settle_draft, settle_titles
 from openassay.nodes.report import build_sections, list_open_questions, select_answers
 from openassay.nodes.verify import judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest
@@ -32,7 +32,6 @@ from openassay.verification.context import describe_document, read_context
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
-PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
 
 

@@ -70,6 +70,7 @@ class QueryRequest(Record):
     tried: tuple[QueryAttempt, ...] = ()
     types: tuple[QueryType, ...] = ("web",)  # kinds of source there are
     share: float = Field(default=1.0, gt=0, le=1)  # of the research money, for this sub-question
+    depth: Depth = Depth.STANDARD
 
 
 class ReadRequest(Record):
@@ -187,6 +188,7 @@ class DraftSentence(Record):
     claims: tuple[str, ...] = ()  # empty: the sentence speaks of the research, not of the world
     kind: Literal["fact", "synthesis"] = "fact"  # of a sentence with claims: says them, or follows from them
     derived: tuple[DerivedFigure, ...] = ()  # figures of a synthesis that stand in no passage
+    documents: tuple[str, ...] = ()  # whose passages it says, where no claim does: one is drawn from it
     opens: bool = False  # begins a paragraph
     cell: TableCell | None = None  # of the table or timeline of its section
 

@@ -22,7 +22,7 @@ from openassay.verification.wording import check_word_order, check_wording, find
 
 MOST_WORDS = 230  # of the text; what the cross-encoder reads, and about 300 tokens for a language model
 REACH = 2_000  # characters on either side of a quote in which its neighbours are looked for
-LEAD, OPENING = 1_500, 6_000  # characters at the beginning of a document: how it begins, and where it names things
+LEAD = 1_500  # characters at the beginning of a document: how it begins
 MOST_NAMING = 60  # words of a sentence that names something
 MOST_ADDED = 3  # sentences that are shown to the reader besides the quotes
 QUOTED = 0.5  # words that a quote is ahead of a sentence nobody quoted
@@ -226,12 +226,21 @@ def find_needed_sentences(statement: str, context: EvidenceContext) -> list[Quot
         figures -= extract_numbers(best.quote, worded=True)
         names -= set(words(best.quote))
         content -= set(stems(best.quote))
-    # A figure may stand further up: "Flight 200" is what the document calls it once.
-    for piece in _split(context.whole, 0, OPENING) if figures else ():
+    chosen += find_figures(statement, context, figures)
+    return chosen or list(context.spans)
+
+
+def find_figures(statement: str, context: EvidenceContext, figures: set[float]) -> list[QuoteSpan]:
+    """Return sentences anywhere in a document that have figures of a statement, those with most of its words first:
+    "Flight 200" is what a report calls it once, and a value of a table is far from what is said of it."""
+    content, chosen = set(stems(statement)), list[QuoteSpan]()
+    pieces = _split(context.whole, 0, LONGEST) if figures else ()
+    holding = [piece for piece in pieces if figures & extract_numbers(piece.text, worded=True)]
+    for piece in sorted(holding, key=lambda piece: -len(content & set(stems(piece.text)))):
         if found := figures & extract_numbers(piece.text, worded=True):
             chosen.append(QuoteSpan(document=context.document, start=piece.start, end=piece.end, quote=piece.text))
-            figures -= found
-    return chosen or list(context.spans)
+            figures = figures - found
+    return chosen
 
 
 def find_gaps(claim: Claim, contexts: Sequence[EvidenceContext]) -> Iterator[str]:
@@ -245,6 +254,4 @@ def find_gaps(claim: Claim, contexts: Sequence[EvidenceContext]) -> Iterator[str
         missing -= find_numbers_by_day(claim.text, quotes, found.published) if found.published else set()
     if missing:
         yield f"{', '.join(f'{number:.15g}' for number in sorted(missing))} is not spelled so in the quoted passage"
-    elif all(any(check_figures(claim.text, [quotes, one.text, one.head], one.published)) for one in contexts):
-        yield from (problem.text for problem in check_figures(claim.text, [quotes], contexts[0].published))
     yield from (problem.text for problem in check_wording(claim.text, [quotes]))

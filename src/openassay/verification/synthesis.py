@@ -58,6 +58,7 @@ def is_same_figure(told: float, value: float) -> bool:
     return abs(abs(value) - abs(told)) <= max(ROUNDED, SHARE_ROUNDED * abs(value))
 
 
+_DECADE = re.compile(r"\b(\d{3}0)s\b")
 SCALES = (1, 1e3, 1e6, 1e9)
 
 
@@ -91,24 +92,35 @@ def _read_day(text: float | str) -> date | None:
 
 
 def check_synthesis(
-    text: str, claims: Sequence[Claim], derived: Sequence[DerivedFigure], published: Mapping[str, date]
+    text: str,
+    claims: Sequence[Claim],
+    derived: Sequence[DerivedFigure],
+    published: Mapping[str, date],
+    known: Collection[float] = (),
 ) -> Iterator[StatementProblem]:
     """Find what keeps a sentence that draws claims together from being published. `published`: when the documents
-    were, by hash."""
+    were, by hash; `known`: numbers that stand elsewhere in these."""
     if len({claim.id for claim in claims}) < 2:
         yield StatementProblem("scope", "it rests on fewer than two claims")
-    yield from check_numbers(text, claims, derived, published)
+    yield from check_numbers(text, claims, derived, published, known)
 
 
 def check_numbers(
-    text: str, claims: Sequence[Claim], derived: Sequence[DerivedFigure], published: Mapping[str, date]
+    text: str,
+    claims: Sequence[Claim],
+    derived: Sequence[DerivedFigure],
+    published: Mapping[str, date],
+    known: Collection[float] = (),
 ) -> Iterator[StatementProblem]:
     """Find the numbers of a sentence that neither stand in what it rests on nor come about as it says."""
-    given = find_given_numbers(text, claims, published)
+    given = find_given_numbers(text, claims, published) | set(known)
     for figure in derived:
         yield from _check_figure(figure, claims, given)
     told = {value for figure in derived for value in list_roundings(abs(figure.value))}
-    strange = sorted(extract_numbers(text, worded=False) - given - told)
+    decades = {
+        float(match[1]) for match in _DECADE.finditer(text) if given & set(range(int(match[1]), int(match[1]) + 10))
+    }
+    strange = sorted(extract_numbers(text, worded=False) - given - told - decades)
     if strange:
         shown = ", ".join(f"{number:.15g}" for number in strange)
         yield StatementProblem("figure", f"{shown} stands in no passage, and `derived` does not say how it comes about")

@@ -50,6 +50,10 @@ _SUBJECT_STEMS = frozenset(
     "search section source statement study summary support superseded verify mark".split()
 )
 
+_LIMIT_STEMS = frozenset(
+    stem(word) for word in "gap lack leave limit missing open remain settle silent unclear unknown untold".split()
+)
+
 
 class KnownTerms:
     """What is known without a source: the question, the plan and the titles."""
@@ -60,19 +64,20 @@ class KnownTerms:
         self._figures = _extract_figures(self._text)
         self._stems = _content_stems("\n".join((*texts, *words)))
 
-    def with_words(self, texts: Sequence[str]) -> "KnownTerms":
-        """The same terms, and the plain words of these texts."""
-        wider = KnownTerms([])
-        wider._text, wider._figures = self._text, self._figures
-        wider._stems = self._stems | _content_stems("\n".join(texts))
-        return wider
-
     def covers(self, sentence: str) -> bool:
         """Whether the sentence speaks of the research, in its words and those of the question, with no figure and no
         name of its own but counts. It may still be false; it is no finding that would want a source behind it."""
         said = _content_stems(sentence)
         bare = _COUNT.sub(lambda count: " " if int(count[0]) <= LARGEST_COUNT else count[0], sentence)
         return bool(said & _SUBJECT_STEMS) and self._has_only_terms(bare, said)
+
+    def may_tell_limits(self, sentence: str) -> bool:
+        """Whether the sentence may be one on what the sources leave open, which a judge has to read: it speaks of that,
+        with no figure and no name of its own; its plain words are free."""
+        speaks = bool(_content_stems(sentence) & (_SUBJECT_STEMS | _LIMIT_STEMS))
+        strange = _extract_figures(sentence) - self._figures
+        names = (problem for problem in check_statement(sentence, [self._text]).problems if problem.kind == "name")
+        return speaks and not strange and not any(names)
 
     def covers_title(self, title: str) -> bool:
         """Whether the title states nothing beyond what was asked."""

@@ -10,7 +10,7 @@ from datetime import date
 from typing import TypeVar
 
 from openassay.models.evidence import Analysis, Claim, Disagreement, Judgement
-from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understanding
+from openassay.models.plan import Depth, Plan, PlannerQuestion, ThreadMessage, Understanding
 from openassay.models.report import Critique
 from openassay.protocols import Emit, LanguageModel
 from openassay.reasoning import base
@@ -68,6 +68,7 @@ class LLMReasoner:
         # What was judged in this run: a draft that is written again has most of its sentences still.
         self._judged: dict[tuple[str, tuple[str, ...]], Judgement] = {}
         self._followed: dict[base.SynthesisPair, Judgement] = {}
+        self._copies = frozenset[str]()  # claims of a quick answer: sentences of the sources, as they stand there
 
     async def understand(self, question: str, conversation: base.Conversation) -> Understanding:
         """Say what a question means; nothing is spent on one that is empty or only cancels."""
@@ -86,8 +87,15 @@ class LLMReasoner:
         job = plan.build_questions_job(understanding, known or {}, baseline, small)
         return await self._steps.run(job) or baseline
 
+    def _is_quick(self, depth: Depth) -> bool:
+        """Tell whether a capable model gives a quick answer: it understands, reads, writes, and checks what it has
+        written, in four calls one after the other. What it writes rests on sentences as they stand in the sources."""
+        return depth is Depth.QUICK and self._steps.is_capable(compose.COMPOSE_STEP)
+
     async def plan(self, request: base.PlanRequest) -> Plan:
         baseline = await self._rules.plan(request)
+        if self._is_quick(request.depth):
+            return baseline
         job = plan.build_plan_job(request, baseline, self._today.isoformat(), self._steps.is_small(plan.PLAN_STEP))
         return await self._steps.run(job) or baseline
 
@@ -95,7 +103,8 @@ class LLMReasoner:
         """Propose search queries besides the planned ones; a model that has given two with its plan is not asked again
         before they were tried."""
         count = request.count if request.tried else request.count - len(request.planned)
-        if count <= 0 or (not request.tried and len(request.planned) > 1):
+        is_enough = len(request.planned) > 1 or (bool(request.planned) and self._is_quick(request.depth))
+        if count <= 0 or (not request.tried and is_enough):
             return ()
         queries = await self._steps.run(plan.build_queries_job(request, count))
         return queries or await self._rules.propose_queries(request)
@@ -128,7 +137,10 @@ class LLMReasoner:
     async def extract_claims(self, plan: Plan, evidence: Sequence[base.Evidence]) -> base.ClaimExtraction:
         """Draw claims from the evidence, those of the rules added where the model left something out."""
         baseline = await self._rules.extract_claims(plan, evidence)
-        if not evidence:
+        self._copies = frozenset(
+            text for claim in baseline.claims for text in claim.wordings if self._is_quick(plan.depth)
+        )
+        if not evidence or self._copies:
             return baseline
         small, words = self._steps.is_small(verify.CLAIMS_STEP), self._steps.max_words(verify.CLAIMS_STEP)
         parts: Sequence[Sequence[base.Evidence]] = [evidence]
@@ -151,7 +163,10 @@ class LLMReasoner:
         pairs = [
             StatementQuotes(number, text, tuple(quotes))
             for number, (text, quotes) in enumerate(statements)
-            if quotes and not (small and verify.is_verbatim(text, quotes)) and (text, tuple(quotes)) not in self._judged
+            if quotes
+            and text not in self._copies
+            and not (small and verify.is_verbatim(text, quotes))
+            and (text, tuple(quotes)) not in self._judged
         ]
         jobs = [
             verify.build_judge_job(batch, str(number), others, small=small)
@@ -189,7 +204,7 @@ class LLMReasoner:
 
     async def compare_voices(self, pairs: Sequence[base.VoicePair]) -> Sequence[bool]:
         """A small model is not asked; what the model leaves out the rules tell."""
-        if self._steps.is_small(voices.VOICES_STEP):
+        if self._copies or self._steps.is_small(voices.VOICES_STEP):
             return await self._rules.compare_voices(pairs)
         said = await self._ask_in_parts(pairs, voices.MAX_PAIRS, voices.build_voices_job)
         left = [pair for pair in pairs if pair not in said]
@@ -243,6 +258,8 @@ class LLMReasoner:
 
     async def critique(self, request: base.CritiqueRequest) -> Critique:
         baseline = await self._rules.critique(request)
+        if request.draft.composed and self._is_quick(request.plan.depth):
+            return baseline
         if not any(sentence.claims for section in request.draft.sections for sentence in section.sentences):
             return baseline
         counted = await asyncio.to_thread(run_checks, request)

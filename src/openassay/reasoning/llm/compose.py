@@ -102,6 +102,10 @@ class NumberedClaims:
     def find(self, numbers: Sequence[int]) -> list[Claim]:
         return [self._claims[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(self._claims)]
 
+    def find_documents(self, numbers: Sequence[int]) -> list[str]:
+        shown = [group.document for group in self.groups]
+        return [shown[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(shown)]
+
     def show(self, claim: Claim, quote: int = 0) -> str:
         """A claim, with its quotes or with the titles of the other documents that tell it."""
         mark = f"{claim.mark} " if claim.mark else ""
@@ -119,7 +123,9 @@ class NumberedClaims:
 
     def show_document(self, group: DocumentClaims, passage: str) -> str:
         head = self._heads.get(group.document, "")
-        return "\n".join([f"# {head}", passage, "Claims:", *map(self.show, group.claims)])
+        return "\n".join(
+            [f"# D{self.groups.index(group) + 1} {head}", passage, "Claims:", *map(self.show, group.claims)]
+        )
 
     def show_names(self, ids: Iterable[str]) -> str:
         return ", ".join(str(self._numbers[id]) for id in ids if id in self._numbers)
@@ -217,7 +223,7 @@ def show_fixes(request: WriteRequest, claims: NumberedClaims) -> str:
         asked = wrap_tag("draft", number_lines(wanted))
         return f"A reviewer of an earlier version, before more was found, asked for:\n{asked}" if wanted else ""
     parts = [
-        f"## {section.title}\n{' '.join(map(claims.show_sentence, section.sentences))}"
+        f"## {section.title}\n{show_text(section, claims)}"
         for section in previous.sections
         if section.role in ("abstract", "body", "conclusion")
     ]
@@ -228,6 +234,15 @@ def show_fixes(request: WriteRequest, claims: NumberedClaims) -> str:
     )
 
 
+def show_text(section: DraftSection, claims: NumberedClaims) -> str:
+    """A section as the model would write it: paragraphs, and what stands in a table or timeline line by line."""
+    text = ""
+    for sentence in section.sentences:
+        text += "\n- " if sentence.cell else "\n\n" if sentence.opens else " "
+        text += claims.show_sentence(sentence)
+    return text.strip()
+
+
 def convert_report(answer: ReportForm, claims: NumberedClaims, request: WriteRequest) -> Draft:
     """Make a draft of an answer: abstract, sections, conclusion. One without a sentence that names a claim is of no
     use."""
@@ -235,7 +250,7 @@ def convert_report(answer: ReportForm, claims: NumberedClaims, request: WriteReq
     for item in answer.sections:
         role = forms.match_option(item.role, ROLES, "section")
         sentences = tuple(read_prose(item.text, claims))
-        if any(sentence.claims for sentence in sentences):
+        if any(sentence.claims or sentence.documents for sentence in sentences):
             title = clean_text(item.title).rstrip(" .:")
             if role == "abstract":
                 section = DraftSection(

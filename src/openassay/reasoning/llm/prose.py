@@ -2,7 +2,8 @@
 numbers of claims in square brackets behind each sentence.
 
 `[3, 8]` stands behind what these claims say, `[=3, 8]` behind what follows from them together, and
-`[=3, 8: 7.7 = difference(190.1, 182.4)]` says how a figure comes about that stands in no claim.
+`[=3, 8: 7.7 = difference(190.1, 182.4)]` says how a figure comes about that stands in no claim. `[D4]` stands behind
+what the passage of a document says and no claim does.
 """
 
 import re
@@ -15,11 +16,12 @@ from openassay.reasoning.base import DraftSentence
 from openassay.text.sentences import split_sentences
 
 MAX_CLAIMS = 10  # that a sentence names
+MAX_DOCUMENTS = 3  # whose passages it says
 MAX_COLUMNS = 6  # of a table, beside the one that names its rows
 MAX_LABEL, MAX_CELL = 10, 40  # words of the name of a row or column, and of a cell
 MIN_ENTRIES = 3  # lines that make a timeline
 
-_NUMBER = r"C?\d{1,4}(?:\s*[-–]\s*C?\d{1,4})?"
+_NUMBER = r"[CD]?\d{1,4}(?:\s*[-–]\s*[CD]?\d{1,4})?"
 MARK = re.compile(rf"\[\s*(=?)\s*({_NUMBER}(?:\s*[,;]\s*{_NUMBER})*)\s*(?::\s*([^\]\[]*))?\]")
 _FIRST_TOKEN, _LAST_TOKEN = 0xE000, 0xF8FF  # characters for private use, which stand for marks while text is split
 _TOKENS = f"[{chr(_FIRST_TOKEN)}-{chr(_LAST_TOKEN)}]"
@@ -38,6 +40,8 @@ class ClaimNumbers(Protocol):
 
     def find(self, numbers: Sequence[int]) -> list[Claim]: ...
 
+    def find_documents(self, numbers: Sequence[int]) -> list[str]: ...
+
 
 class SentenceMarks(NamedTuple):
     """What stands in the brackets behind a sentence."""
@@ -45,20 +49,27 @@ class SentenceMarks(NamedTuple):
     numbers: tuple[int, ...] = ()
     follows: bool = False
     derived: tuple[str, ...] = ()
+    documents: tuple[int, ...] = ()
 
 
 def read_prose(text: str, claims: ClaimNumbers) -> list[DraftSentence]:
     """Read the text of a section. What stands in no table and names no claim is a sentence without claims."""
-    sentences = list[DraftSentence]()
+    sentences, has_cells = list[DraftSentence](), False
     for block in re.split(r"\n\s*\n", text):
         lines = [line for line in map(str.strip, block.splitlines()) if line and not line.startswith("#")]
         rows = [line for line in lines if line.startswith("|")]
         items = [line for line in lines if _ITEM.match(line)]
         plain = " ".join(line for line in lines if line not in rows and line not in items)
         sentences += _read_paragraph(plain, claims)
-        sentences += _read_table(rows, claims)
-        sentences += _read_list(items, claims)
+        cells = [*_read_table(rows, claims), *_read_list(items, claims)]
+        # A section has one table; what stands in another is told as text.
+        sentences += [_take_out(cell) for cell in cells] if has_cells else cells
+        has_cells = has_cells or any(cell.cell for cell in cells)
     return sentences
+
+
+def _take_out(sentence: DraftSentence) -> DraftSentence:
+    return sentence.model_copy(update={"cell": None, "opens": True}) if sentence.cell else sentence
 
 
 def _read_paragraph(text: str, claims: ClaimNumbers) -> Iterator[DraftSentence]:
@@ -85,13 +96,14 @@ def split_marked(text: str) -> Iterator[tuple[str, SentenceMarks]]:
 
 
 def read_mark(match: re.Match[str]) -> SentenceMarks:
-    numbers = list[int]()
+    numbers, documents = list[int](), list[int]()
     for part in re.split(r"[,;]", match[2]):
         first, *rest = [int(digits) for digits in re.findall(r"\d+", part)]
         last = rest[0] if rest else first
-        numbers += range(first, last + 1) if first <= last < first + MAX_CLAIMS else [first, *rest]
+        named = documents if "D" in part else numbers
+        named += range(first, last + 1) if first <= last < first + MAX_CLAIMS else [first, *rest]
     derived = tuple(found[0] for found in _DERIVED.finditer(match[3] or ""))
-    return SentenceMarks(tuple(numbers), bool(match[1]), derived)
+    return SentenceMarks(tuple(numbers), bool(match[1]), derived, tuple(documents))
 
 
 def join_marks(marks: Sequence[SentenceMarks]) -> SentenceMarks:
@@ -99,6 +111,7 @@ def join_marks(marks: Sequence[SentenceMarks]) -> SentenceMarks:
         tuple(dict.fromkeys(number for mark in marks for number in mark.numbers)),
         any(mark.follows for mark in marks),
         tuple(figure for mark in marks for figure in mark.derived),
+        tuple(dict.fromkeys(number for mark in marks for number in mark.documents)),
     )
 
 
@@ -125,10 +138,10 @@ def _read_table(rows: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSent
         label, shared = _read_cell(row[0])
         for column, cell in zip(columns, row[1:], strict=False):
             text, marks = _read_cell(cell)
-            named = marks if marks.numbers else shared
+            named = marks if marks.numbers or marks.documents else shared
             sentence = build_sentence(text, named, claims)
             fits = len(label.split()) <= MAX_LABEL and len(text.split()) <= MAX_CELL
-            if sentence and sentence.claims and label and column and fits:
+            if sentence and (sentence.claims or sentence.documents) and label and column and fits:
                 yield place_in_table(sentence, TableCell(row=label, column=column, text=text))
 
 
@@ -145,7 +158,7 @@ def _read_list(items: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSent
     for line, entry in zip(lines, entries, strict=True):
         text, marks = _read_cell(entry[1]) if entry else ("", SentenceMarks())
         sentence = build_sentence(text, marks, claims) if is_timeline else None
-        if entry and sentence and sentence.claims and len(text.split()) <= MAX_CELL:
+        if entry and sentence and (sentence.claims or sentence.documents) and len(text.split()) <= MAX_CELL:
             yield place_in_table(sentence, TableCell(row=entry[0], text=text))
         else:
             yield from _read_paragraph(line, claims)
@@ -176,6 +189,7 @@ def build_sentence(text: str, marks: SentenceMarks, claims: ClaimNumbers) -> Dra
         claims=tuple(claim.id for claim in named),
         kind="synthesis" if draws else "fact",
         derived=tuple(figures) if named else (),
+        documents=tuple(claims.find_documents(marks.documents))[:MAX_DOCUMENTS] if not draws else (),
     )
 
 

@@ -32,7 +32,7 @@ MAX_SENTENCES = 3  # of one quote
 MIN_SCORE = 3.0  # of 10; below this a sentence is about something else
 INSTRUCTION_TEMPLATE = "⟦instruction-like text of the page: {}⟧"
 MAX_INSTRUCTION = 200  # characters shown of one
-MAX_QUOTE = 600  # characters
+MAX_QUOTE = 1200  # characters; of a speech of the 19th century one sentence
 GRADES = ("moderate", "strong", "weak", "gap")
 SEVERITIES = ("minor", "major")
 SUFFICIENCIES = ("sufficient", "gaps_minor", "gaps_major")  # from good to bad
@@ -392,13 +392,12 @@ def _merge_disagreements(
 def _merge_refinements(
     gap_items: Mapping[str, GapForm], request: AnalysisRequest, baseline: Analysis
 ) -> dict[str, tuple[str, ...]]:
-    """Put the model's query before the baseline's."""
+    """Take the model's queries; the baseline's, which are words of the question in another order, where it has none."""
     queries = QueryFilter(request.plan, request.asked, request.leads)
-    refined = {question: texts[:MAX_BASELINE_QUERIES] for question, texts in baseline.refinements.items()}
-    for question, item in gap_items.items():
-        if query := queries.clean(question, item.query):
-            refined[question] = tuple(dict.fromkeys((query, *refined.get(question, ()))))
-    return refined
+    refined: dict[str, tuple[str, ...]] = {
+        question: (query,) for question, item in gap_items.items() if (query := queries.clean(question, item.query))
+    }
+    return refined or {question: texts[:MAX_BASELINE_QUERIES] for question, texts in baseline.refinements.items()}
 
 
 class QueryFilter:

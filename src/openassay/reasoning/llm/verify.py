@@ -22,12 +22,12 @@ CLAIMS_STEP = ReasoningStep("claims", stage="verify", role="judge", output="list
 JUDGE_STEP = ReasoningStep("judge", stage="verify", role="judge", output="verdicts", purpose="finish")
 MAX_CLAIMS, MAX_CLAIMS_SMALL = 80, 8
 MANY_QUOTES = 48  # from which on a capable model is asked for the claims of each sub-question by itself
-MAX_PART_CLAIMS, MOST_CLAIMS = 36, 140  # of one of these, and of all together
+MAX_PART_CLAIMS, MOST_CLAIMS = 36, 180  # of one of these, and of all together
 MAX_QUOTES, MAX_QUOTES_SMALL = 6, 2  # behind a claim; a small model takes all it was shown for one vague claim
 WORDS_PER_CLAIM = 20  # of an answer: a claim with its numbers
 MAX_PAIRS, MAX_PAIRS_SMALL = 40, 8  # of a statement and its quotes, a call; a verdict takes up to 80 tokens
 MIN_SURE = 2  # of 10; a verdict less sure than this is none, and the rules judge
-MAX_QUOTE_TEXT = 2000  # characters of a passage
+MAX_QUOTE_TEXT = 4000  # characters of a passage
 SUPPORT_WEIGHTS = {"supported": 1.0, "partly": 0.6}  # of the confidence; other verdicts lend no support
 VERDICTS = ("not_found", "supported", "partly", "contradicted")
 SHORT_VERDICTS = {"yes": "supported", "partly": "partly", "no": "not_found"}
@@ -94,7 +94,9 @@ def join_extractions(parts: Sequence[ClaimExtraction]) -> ClaimExtraction:
     rows = zip_longest(*(part.claims for part in parts))
     claims = {fold(claim.wordings[0]): claim for row in rows for claim in row if claim}
     ratings = {name: rating for part in parts for name, rating in part.credibility.items()}
-    return ClaimExtraction(claims=tuple(claims.values())[:MOST_CLAIMS], credibility=ratings)
+    return ClaimExtraction(
+        claims=tuple(sorted(claims.values(), key=lambda claim: -claim.relevance))[:MOST_CLAIMS], credibility=ratings
+    )
 
 
 def build_claims_job(plan: Plan, evidence: Sequence[Evidence], small: bool, words: int, task: str = "") -> ClaimsJob:
