@@ -2,8 +2,9 @@
 claims' own words what is left of them."""
 
 import asyncio
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from openassay.context import ResearchContext
@@ -14,7 +15,6 @@ from openassay.nodes.verify import (
     ClaimWording,
     decide_claims,
     judge_statements,
-    list_pairs,
     read_contexts,
 )
 from openassay.reasoning.base import (
@@ -58,10 +58,16 @@ MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 40, 10  # that a title is held against, an
 MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in its claims
 PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
+MOST_DRAWN = 3  # sentences of a document that a claim is drawn from
+SAID_AGAIN = 0.75  # of its words in another sentence: it says nothing new
 NO_CLAIM = "it says something of the world and names no claim"
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
 MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
 MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
+
+_POINTS_BACK = re.compile(
+    r"(?:It|Its|He|His|She|Her|They|Their|This|That|These|Those|Such|Both|Neither|The (?:latter|former|same|other))\b"
+)
 
 SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
 
@@ -145,12 +151,15 @@ class DraftChecker:
         if strange := find_addresses(sentence.text, quotes):
             return f"its passages do not have {', '.join(strange)}"
         if sentence.kind == "synthesis":
+            if not has_common_words(sentence.text, quotes):
+                return "it has hardly a word in common with its passages; use some of theirs"
             faults = check_synthesis(sentence.text, bound, sentence.derived, self._published, self._find_numbers(bound))
             return "; ".join(problem.text for problem in faults)
         # What a row is called stands in other cells' passages, perhaps: a judge reads it.
         said = sentence.cell.text if sentence.cell else sentence.text
         problems = [*check_numbers(said, bound, sentence.derived, self._published, self._find_numbers(bound))]
-        return "; ".join(problem.text for problem in (*problems, *check_wording(said, quotes)))
+        problems += check_wording(sentence.text, quotes)
+        return "; ".join(problem.text for problem in problems)
 
     def _find_numbers(self, bound: Sequence[Claim]) -> set[float]:
         """The numbers that stand anywhere in the documents of claims; a judge says whether they are told of this."""
@@ -176,10 +185,6 @@ class DraftChecker:
         bound = self.find_bound(sentence)
         if judgement.embedded and sentence.kind == "fact" and not self._matcher.can_support(sentence.text, bound):
             return "its claims do not say this"
-        if judgement.embedded and sentence.kind == "synthesis":
-            quotes = [span.quote for claim in bound for span in claim.spans]
-            if not has_common_words(sentence.text, [*quotes, *(claim.text for claim in bound)]):
-                return "it has no word in common with its passages"
         objections = self._find_objections(sentence, bound, weak=judgement.embedded)
         return "; ".join(problem.text for problem in objections)
 
@@ -311,29 +316,41 @@ def build_pair(sentence: DraftSentence, bound: Sequence[Claim], heads: Mapping[s
     return SynthesisPair(sentence.text, tuple(lines), tuple(short), tuple(map(tell_figure, sentence.derived)))
 
 
-async def settle_titles(draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext) -> list[str]:
-    """Return the title of each section. One in words of the question and the plan may stand; one in other words, but
-    without figures and names that no claim has, where a language model says that the section is about it; else the
-    plan's, or none in particular."""
+class SettledTitles(NamedTuple):
+    report: str
+    sections: Sequence[str]
+
+
+async def settle_titles(
+    draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext
+) -> SettledTitles:
+    """Return the titles of a report and of its sections. One in words of the question and the plan may stand; one in
+    other words, but without figures and names that no claim has, where a language model says that what follows is about
+    it; else the question, or the plan's title, or none in particular."""
     claims = {claim.id: claim for claim in request.claims}
-    plain, pairs = list[str](), dict[int, SynthesisPair]()
-    for at, section in enumerate(draft.sections):
-        own = [claims[id] for id in dict.fromkeys(id for one in section.sentences for id in one.claims) if id in claims]
-        if not terms.covers_title(section.title):
-            texts = [request.plan.goal, *request.titles.values(), *(claim.text for claim in own)]
-            strange = not is_plain_title(section.title, texts)
-            about = DraftSentence(text=f"What follows tells of this: {section.title}")
-            some = () if strange else own[:MOST_TITLE_CLAIMS]
-            pairs[at] = build_pair(about, some, request.heads)
-        plain.append(section.title)
-    asked = {at: pair for at, pair in pairs.items() if pair.claims}
+    titles = [section.title for section in draft.sections]
+    own = [list_section_claims(draft, number, claims) for number in range(len(titles))]
+    every = list({claim.id: claim for some in own for claim in some}.values())
+    asked: dict[int, SynthesisPair] = {}
+    doubtful = list[int]()
+    for at, (title, some) in enumerate(zip([*titles, draft.title], [*own, every], strict=True)):
+        if not terms.covers_title(title):
+            doubtful.append(at)
+            texts = [request.plan.goal, *request.titles.values(), *(claim.text for claim in some)]
+            if some and is_plain_title(title, texts):
+                about = DraftSentence(text=f"What follows tells of this: {title}")
+                asked[at] = build_pair(about, some[:MOST_TITLE_CLAIMS], request.heads)
     judged = dict(zip(asked, await context.reasoner.judge_syntheses(list(asked.values())), strict=True))
-    for at in pairs:
-        said = judged.get(at)
-        if said is None or said.embedded or said.verdict is Verdict.CONTRADICTED:
-            plain[at] = UNTITLED
-            plain[at] = name_by_questions(list_section_claims(draft, at, claims), request.plan, plain)
-    return plain
+    refused = [
+        at
+        for at in doubtful
+        if (said := judged.get(at)) is None or said.embedded or said.verdict is Verdict.CONTRADICTED
+    ]
+    for at in refused:
+        if at < len(titles):
+            titles[at] = UNTITLED
+            titles[at] = name_by_questions(own[at], request.plan, titles)
+    return SettledTitles(request.plan.goal.rstrip("?!. ") if len(titles) in refused else draft.title, titles)
 
 
 def name_by_questions(own: Sequence[Claim], plan: Plan, used: Sequence[str]) -> str:
@@ -385,11 +402,10 @@ async def settle_draft(
     fails again is narrowed or lost. Of a sentence that says what a passage says and no claim does, a claim is drawn."""
     claims = {claim.id: claim for claim in request.claims}
     documents = await context.load_documents({span.document for claim in claims.values() for span in claim.spans})
-
-    def make_checker() -> DraftChecker:
-        return DraftChecker(claims, documents, ClaimMatcher(claims.values(), request.titles), terms, request.plan.goal)
-
-    checker = make_checker()
+    draft, drawn = await draw_claims(draft, claims, documents, context)
+    claims |= drawn
+    matcher = ClaimMatcher(claims.values(), request.titles)
+    checker = DraftChecker(claims, documents, matcher, terms, request.plan.goal)
 
     def settle(sentence: DraftSentence) -> DraftSentence:
         figures = tuple(settle_figure(figure, checker.find_bound(sentence)) for figure in sentence.derived)
@@ -401,24 +417,7 @@ async def settle_draft(
         for position, sentence in enumerate(bind_to_paragraphs(section.sentences, checker))
     }
     around = {sentence: rank_claims(sentence.text, claims) for sentence in drafted.values() if not sentence.claims}
-    quoting = [sentence for sentence in dict.fromkeys(drafted.values()) if sentence.documents]
-    others = [sentence for sentence in drafted.values() if not sentence.documents]
-    drawn, found = await asyncio.gather(
-        draw_claims(quoting, claims, documents, context),
-        find_failures(others, checker, request.heads, context, around),
-    )
-    failures = found.reasons
-    for place, sentence in drafted.items():
-        if claim := drawn.get(sentence):
-            holds = claim.verdict is Verdict.SUPPORTED
-            # One that fails is mended by what was drawn from its documents before.
-            named = (claim.id,) if holds else list_document_claims(sentence.documents, claims)
-            drafted[place] = sentence.model_copy(update={"claims": named, "documents": ()})
-            if holds:
-                claims[claim.id] = claim
-            else:
-                failures[drafted[place]] = "; ".join(claim.reasons) or "its passages do not say this"
-    checker = make_checker()
+    failures, _ = await find_failures(drafted.values(), checker, request.heads, context, around)
     final: dict[_Place, DraftSentence | None] = {
         place: None if sentence in failures else sentence for place, sentence in drafted.items()
     }
@@ -429,7 +428,7 @@ async def settle_draft(
     ]
     if failed and mend:
         asked = MendRequest(
-            claims=request.claims,
+            claims=tuple(claims.values()),
             failures=tuple(dict.fromkeys(failed)),
             banned=request.banned,
             heads=request.heads,
@@ -440,12 +439,26 @@ async def settle_draft(
             made = mended.get(sentence) if sentence in failures else None
             if made:  # or what the judge has left of it
                 final[place] = again.narrower.get(made) if made in again.reasons else made
+        for place in [place for place, sentence in final.items() if sentence and drafted[place] in failures]:
+            others = [other for at, other in final.items() if other and at.section == place.section and at != place]
+            if (made := final[place]) and says_nothing_new(made, others):
+                final[place] = None
     settled = _fill_gaps(draft, final, drafted, checker)
-    needed = {claim.id: claims[claim.id] for claim in drawn.values() if claim.id in claims}
+    told = {id for section in settled for kept in section for one in kept for id in one.claims}
+    needed = {id: claim for id, claim in drawn.items() if id in told}
     for section in settled:
         for sentence in (one for kept in section for one in kept if one.claims):
             needed |= checker.find_needed_context(sentence)
     return SettledDraft(settled, needed)
+
+
+def says_nothing_new(sentence: DraftSentence, others: Sequence[DraftSentence]) -> bool:
+    """Whether a sentence that was mended says what another of its section says: so end many that summed up."""
+    said = set(stems(sentence.text))
+    return sentence.cell is None and any(
+        set(sentence.claims) & set(other.claims) and len(said & set(stems(other.text))) >= SAID_AGAIN * len(said)
+        for other in others
+    )
 
 
 def rank_claims(text: str, claims: Mapping[str, Claim]) -> list[Claim]:
@@ -455,38 +468,43 @@ def rank_claims(text: str, claims: Mapping[str, Claim]) -> list[Claim]:
     return sorted(usable, key=lambda claim: -len(wanted & set(stems(claim.text))))
 
 
-def list_document_claims(names: Collection[str], claims: Mapping[str, Claim]) -> tuple[str, ...]:
-    own = [claim.id for claim in claims.values() if any(span.document in names for span in claim.spans)]
-    return tuple(own[:MOST_PARAGRAPH_CLAIMS])
-
-
 async def draw_claims(
-    sentences: Sequence[DraftSentence],
-    claims: Mapping[str, Claim],
-    documents: Mapping[str, Document],
-    context: ResearchContext,
-) -> dict[DraftSentence, Claim]:
-    """Draw a claim from each sentence that says what passages of documents say, and decide on it as on any other."""
-    if not sentences:
-        return {}
-    last = max((int(id[1:]) for id in claims if id[1:].isdecimal()), default=0)
-    wordings = list[ClaimWording]()
-    for number, sentence in enumerate(sentences, last + 1):
-        spans = [span for id in sentence.claims for span in claims[id].spans]
-        questions = dict[str, None]()
-        for name in sentence.documents:
-            own = [claim for claim in claims.values() if any(span.document == name for span in claim.spans)]
-            questions |= dict.fromkeys(id for claim in own for id in claim.questions)
-            quoted = [span for claim in own for span in claim.spans if span.document == name]
-            passage = read_context(documents[name], quoted, PASSAGE_WORDS)
-            spans += find_needed_sentences(sentence.text, passage)
-        draft = DraftClaim(wordings=(sentence.text,), findings=(), questions=tuple(questions), relevance=0.5)
-        contexts = read_contexts(dict.fromkeys(spans), documents)
-        wordings.append(ClaimWording(f"C{number}", draft, sentence.text, contexts, tuple(spans)))
-    judged = await judge_statements(list_pairs(wordings), context)
+    draft: Draft, claims: Mapping[str, Claim], documents: Mapping[str, Document], context: ResearchContext
+) -> tuple[Draft, dict[str, Claim]]:
+    """Draw claims from documents that sentences name by themselves: what each says in this matter, in its own words.
+    Return the draft with its sentences bound to these, and the claims."""
+    quoted: dict[str, list[Claim]] = {}
+    for claim in claims.values():
+        for name in dict.fromkeys(span.document for span in claim.spans):
+            quoted.setdefault(name, []).append(claim)
+    first = max((int(id[1:]) for id in claims if id[1:].isdecimal()), default=0) + 1
+    wordings = dict[str, ClaimWording]()
+
+    def draw(text: str, name: str) -> str:
+        """Return the id of the claim."""
+        own = [span for claim in quoted[name] for span in claim.spans if span.document == name]
+        passage = read_context(documents[name], own, PASSAGE_WORDS)
+        spans = sorted(find_needed_sentences(text, passage)[:MOST_DRAWN], key=lambda span: span.start)
+        said = " ".join(" ".join(span.quote.split()) for span in spans)
+        if said not in wordings:
+            questions = dict.fromkeys(id for claim in quoted[name] for id in claim.questions)
+            drawn = DraftClaim(wordings=(said,), findings=(), questions=tuple(questions), relevance=0.5)
+            contexts = read_contexts(spans, documents)
+            wordings[said] = ClaimWording(f"C{first + len(wordings)}", drawn, said, contexts, tuple(spans))
+        return wordings[said].id
+
+    def bind(sentence: DraftSentence) -> DraftSentence:
+        added = [draw(sentence.text, name) for name in sentence.documents if name in quoted]
+        return sentence.model_copy(update={"claims": (*sentence.claims, *added), "documents": ()})
+
+    sections = [
+        section.model_copy(update={"sentences": tuple(map(bind, section.sentences))}) for section in draft.sections
+    ]
+    # It says what it says; whether the sentence does is judged with all others.
+    said = [Judgement(verdict=Verdict.SUPPORTED, score=0.9) for one in wordings.values() for _ in one.contexts]
     credibility = {name: assess_credibility(document) for name, document in documents.items()}
-    decided = await decide_claims(wordings, judged.judgements, documents, credibility, context.reasoner)
-    return dict(zip(sentences, decided, strict=True))
+    decided = await decide_claims(list(wordings.values()), said, documents, credibility, context.reasoner)
+    return draft.model_copy(update={"sections": tuple(sections)}), {claim.id: claim for claim in decided}
 
 
 def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker) -> list[DraftSentence]:
@@ -502,7 +520,7 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
         named = tuple(dict.fromkeys(id for one in paragraph for id in one.claims))[:MOST_PARAGRAPH_CLAIMS]
         kind: Literal["fact", "synthesis"] = "synthesis" if len(named) > 1 else "fact"
         for sentence in paragraph:
-            speaks_of_research = sentence.claims or sentence.documents or checker.may_frame(sentence.text)
+            speaks_of_research = sentence.claims or checker.may_frame(sentence.text)
             bound.append(
                 sentence if speaks_of_research else sentence.model_copy(update={"claims": named, "kind": kind})
             )
@@ -522,18 +540,23 @@ def _fill_gaps(
     told = {id for place, sentence in final.items() if sentence and place.section in body for id in sentence.claims}
     seen = set[str]()
     settled: list[list[tuple[DraftSentence, ...]]] = [[] for _ in draft.sections]
-    was_lost = False  # the sentence that opened a paragraph: the next one does
+    opens = False  # the sentence that opened the paragraph is lost: the next one does
+    lost = False  # the sentence before it is lost
     for place, old in drafted.items():
         sentence = final[place]
+        lost = lost and not old.opens and place.sentence > 0
+        opens = old.opens or (opens and place.sentence > 0)
         if sentence is None and place.section in empty:
             left = [claim for claim in checker.find_bound(old) if claim.id not in told]
             told |= {claim.id for claim in left}
-            own = tuple(DraftSentence(text=claim.text, claims=(claim.id,), opens=old.opens) for claim in left)
+            own = tuple(DraftSentence(text=claim.text, claims=(claim.id,)) for claim in left)
+        elif sentence and lost and _POINTS_BACK.match(sentence.text) and not sentence.cell:
+            own = ()  # what it points back to is not there, and it would speak of something else
         else:
             own = (sentence,) if sentence and sentence.text not in seen else ()
-        was_lost = old.opens or (was_lost and place.sentence > 0)
-        if own and was_lost and not own[0].cell:
-            own, was_lost = (own[0].model_copy(update={"opens": True}), *own[1:]), False
+        lost = not own
+        if own and opens and not own[0].cell:
+            own, opens = (own[0].model_copy(update={"opens": True}), *own[1:]), False
         seen |= {one.text for one in own if place.section in body}
         settled[place.section].append(own)
     return [_settle_cells(section) for section in settled]

@@ -32,6 +32,7 @@ from openassay.verification.context import describe_document, read_context
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
+MOST_WORDS = 24_000  # of all passages that a writer is shown
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
 
 
@@ -57,11 +58,13 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     terms = await asyncio.to_thread(collect_terms, state)
     titles = request.titles
     if draft.composed:
-        settled, named = await asyncio.gather(
+        settled, titled = await asyncio.gather(
             settle_draft(draft, request, terms, context), settle_titles(draft, request, terms, context)
         )
         checked, claims = settled.sentences, {**claims, **settled.claims}
-        draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state), named)
+        named = zip(draft.sections, titled.sections, strict=True)
+        sections_named = tuple(section.model_copy(update={"title": title}) for section, title in named)
+        draft = draft.model_copy(update={"title": titled.report, "sections": sections_named})
     else:
         draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state))
         checked = await recheck_draft(draft, claims, titles, terms, context)
@@ -240,8 +243,9 @@ def collect_passages(claims: Iterable[Claim], documents: Mapping[str, Document])
         if claim.verdict is Verdict.SUPPORTED:
             for span in claim.spans:
                 spans.setdefault(span.document, []).append(span)
+    most = min(PASSAGE_WORDS, MOST_WORDS // max(1, len(spans)))
     return {
-        name: read_context(documents[name], list(dict.fromkeys(own)), PASSAGE_WORDS).text
+        name: read_context(documents[name], list(dict.fromkeys(own)), most).text
         for name, own in spans.items()
         if name in documents
     }
@@ -256,14 +260,9 @@ def collect_terms(state: State) -> KnownTerms:
     return KnownTerms(texts, [matter.resolution for matter in load_disagreements(state)])
 
 
-def replace_titles(draft: Draft, terms: KnownTerms, plan: Plan, heads: Sequence[str] = ()) -> Draft:
-    """Replace titles by the plan's where they state more than the question and the plan: they are bound to no claim.
-    Those of sections may be given."""
+def replace_titles(draft: Draft, terms: KnownTerms, plan: Plan) -> Draft:
+    """Replace titles by the plan's where they state more than the question and the plan: they are bound to no claim."""
     title = draft.title if terms.covers_title(draft.title) else plan.goal.rstrip("?!. ")
-    if heads:
-        given = zip(draft.sections, heads, strict=True)
-        sections = tuple(section.model_copy(update={"title": head}) for section, head in given)
-        return draft.model_copy(update={"title": title, "sections": sections})
     spare = [name for name in plan.sections if name not in {section.title for section in draft.sections}]
     sections = tuple(
         section

@@ -50,6 +50,8 @@ _SUBJECT_STEMS = frozenset(
     "search section source statement study summary support superseded verify mark".split()
 )
 
+_EVIDENCE_STEMS = frozenset(stem(word) for word in "source document claim evidence passage material record".split())
+_DENIES = re.compile(r"\b(?:not|no|none|nothing|neither|nor|never|without|only|little|few)\b|n[’']t\b", re.I)
 _LIMIT_STEMS = frozenset(
     stem(word) for word in "gap lack leave limit missing open remain settle silent unclear unknown untold".split()
 )
@@ -74,7 +76,9 @@ class KnownTerms:
     def may_tell_limits(self, sentence: str) -> bool:
         """Whether the sentence may be one on what the sources leave open, which a judge has to read: it speaks of that,
         with no figure and no name of its own; its plain words are free."""
-        speaks = bool(_content_stems(sentence) & (_SUBJECT_STEMS | _LIMIT_STEMS))
+        said = _content_stems(sentence)
+        denies = bool(said & _EVIDENCE_STEMS) and bool(_DENIES.search(sentence))
+        speaks = denies or bool(said & _LIMIT_STEMS)
         strange = _extract_figures(sentence) - self._figures
         names = (problem for problem in check_statement(sentence, [self._text]).problems if problem.kind == "name")
         return speaks and not strange and not any(names)
