@@ -51,7 +51,7 @@ def test_paragraphs_headings_lists_and_tables(tmp_path: Path) -> None:
     found = extract(make(tmp_path / "a.docx", body))
     assert found.text == (
         "Findings\n\nSales rose.\n\n- first\n- second\n"
-        "Region: North; Sales: 12\nRegion: South; Sales: 9\n\n1 | 2\n3 | 4"
+        "Region: North; Sales: 12; Table: Findings\nRegion: South; Sales: 9; Table: Findings\n\n1 | 2\n3 | 4"
     )
     assert (found.title, found.author, found.published) == ("Yearly review", "Ada Example", date(2023, 5, 4))
 

@@ -16,7 +16,7 @@ from reportlab.pdfgen.canvas import Canvas
 from openassay.errors import ReadError
 from openassay.fetch import pdf
 from openassay.fetch.pdf import join_pages
-from openassay.fetch.pdf_tables import PdfCell
+from openassay.fetch.tables import PlacedCell
 from openassay.text.sentences import is_table_row
 
 SENTENCE = "Revenue of the segment rose to 12.4 billion dollars in the third quarter because prices were higher."
@@ -235,7 +235,7 @@ A sentence of justified prose for the period ended  July        1,
 def written(text: str) -> list[str]:
     """Lines of a page whose layout is shown by spaces, as the reader writes them."""
     cells = [
-        [PdfCell(*part.span(), part[0]) for part in re.finditer(r"\S+(?: \S+)*", line)] for line in text.split("\n")
+        [PlacedCell(*part.span(), part[0]) for part in re.finditer(r"\S+(?: \S+)*", line)] for line in text.split("\n")
     ]
     return join_pages([cells]).split("\n")
 

@@ -228,7 +228,9 @@ def rows_to_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[
 
 def row_to_line(header: Sequence[str], row: Sequence[str]) -> str:
     names = [*header, *[""] * (len(row) - len(header))]
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, row, strict=False) if cell)
+    label = row[0] if row and not names[0] else ""  # written as in tables of other files
+    cells = [f"{name}: {cell}" if name else cell for name, cell in zip(names, row, strict=False) if cell]
+    return f"{label} — {'; '.join(cells[1:])}" if label and len(cells) > 1 else "; ".join(cells)
 
 
 def is_header_row(row: Sequence[str]) -> bool:

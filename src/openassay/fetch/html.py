@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from openassay.errors import ReadError
 from openassay.fetch.formats import Extraction, PageNeed, parse_day
+from openassay.fetch.html_tables import rewrite_tables, strip_pipes
 from openassay.fetch.html_tree import (
     HEADINGS,
     INERT,
@@ -24,6 +25,7 @@ from openassay.fetch.html_tree import (
     text_length,
     text_of,
 )
+from openassay.fetch.table_notes import add_company, find_company
 from openassay.text.words import clean_text
 
 if TYPE_CHECKING:
@@ -342,7 +344,7 @@ def _main_text(tree: "HtmlElement", url: str, *, fast: bool) -> str:
         )
     except (etree.LxmlError, *_TRAFILATURA_ERRORS):
         return ""
-    return clean_text(found.text or "") if isinstance(found, Document) else ""
+    return clean_text(strip_pipes(found.text or "")) if isinstance(found, Document) else ""
 
 
 def _shingles(text: str) -> set[tuple[str, ...]]:
@@ -471,18 +473,22 @@ def extract(html: bytes | str, url: str) -> Extraction:
         raise ReadError("the page is too large", help=f"Pages up to {_MAX_SIZE // 10**6} MB are read.", url=url)
     tree = _parse(html, url)
     drop_invisible(tree)
-    if sum(1 for _ in tree.iter()) > _MAX_ELEMENTS:
+    size = sum(1 for _ in tree.iter())
+    rewrite_tables(tree)
+    if size > _MAX_ELEMENTS:
         title = " ".join(clean_text(tree.findtext(".//title") or "").split())
-        return Extraction(
-            body_text(tree), title=title, notes=("too long to tell its content from what stands around it",)
-        )
+        text = body_text(tree)
+        company = find_company(title, text)
+        notes: tuple[str, ...] = ("too long to tell its content from what stands around it",)
+        return Extraction(add_company(text, company), title=title, publisher=company or None, notes=notes)
     page = read_metadata(tree, url)
     strip_surroundings(tree)
     text = trim_lines(extract_article(tree, url, page.body), page.titles)
-    notes: tuple[str, ...] = ()
+    notes = ()
     if len(text) < _SHORT_TEXT:
         whole = _parse(html, url)  # as it was before anything but hidden text was dropped
         drop_invisible(whole)
+        rewrite_tables(whole)
         text = max(text, body_text(whole), key=len)
     if len(text) < _SHORT_TEXT and len(page.body) >= _STRUCTURED:
         text, notes = page.body, ("the text is from the page's structured data; the page itself shows it by script",)
@@ -490,12 +496,13 @@ def extract(html: bytes | str, url: str) -> Extraction:
     if len(text) < ENOUGH:
         whole = _parse(html, url)
         wants = "access" if is_behind_wall(whole, text) else "javascript" if needs_javascript(whole, text) else None
+    company = find_company(page.title, text)
     return Extraction(
-        text=text,
+        text=add_company(text, company),
         title=page.title,
         author=page.author,
         published=page.published,
-        publisher=page.publisher,
+        publisher=page.publisher or company or None,
         notes=notes,
         language=page.language,
         wants=wants,

@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 from openassay.errors import ReadError
 from openassay.fetch.formats import Extraction, is_incomplete, parse_day, reflow
-from openassay.fetch.pdf_tables import PdfCell, PdfLine, rewrite_tables
+from openassay.fetch.pdf_tables import PdfLine, rewrite_tables
+from openassay.fetch.table_notes import add_company, find_company
+from openassay.fetch.tables import PlacedCell
 from openassay.text.words import clean_text
 
 # Shares of the height of a line, which is a little more than the size of its letters.
@@ -45,14 +47,14 @@ class PdfTextRun(NamedTuple):
 class _TextLine(NamedTuple):
     bottom: float
     height: float
-    cells: list[PdfCell]
+    cells: list[PlacedCell]
 
     @property
     def is_prose(self) -> bool:
         return len(self.cells) == 1 and len(self.cells[0].text) > 40
 
 
-def lay_out(runs: Sequence[PdfTextRun]) -> list[list[PdfCell]]:
+def lay_out(runs: Sequence[PdfTextRun]) -> list[list[PlacedCell]]:
     """Make the lines of a page from runs of text with their positions; a blank line is an empty list.
 
     Lines go from top to bottom across the page; those of a page in two columns of prose go in the order in which it
@@ -60,7 +62,7 @@ def lay_out(runs: Sequence[PdfTextRun]) -> list[list[PdfCell]]:
     lines = [_build_line(group) for group in _group_by_line(sorted(runs, key=lambda run: -run.bottom))]
     if _is_set_in_columns([line.cells for line in lines]):
         lines = [_build_line(group) for group in _group_by_line(runs)]
-    found: list[list[PdfCell]] = []
+    found: list[list[PlacedCell]] = []
     # The usual distance of two lines of prose; 0 where a page has too little of it.
     distances = [above.bottom - line.bottom for above, line in pairwise(lines) if above.is_prose and line.is_prose]
     close = [distance for distance in distances if distance > 0]
@@ -87,7 +89,7 @@ def _group_by_line(runs: Iterable[PdfTextRun]) -> Iterator[list[PdfTextRun]]:
 
 def _build_line(runs: Sequence[PdfTextRun]) -> _TextLine:
     height = max(run.height for run in runs)
-    cells: list[PdfCell] = []
+    cells: list[PlacedCell] = []
     for run in sorted(runs, key=lambda run: run.left):
         last = cells[-1] if cells else None
         gap = (run.left - last.end) / height if last and height else 0.0
@@ -97,14 +99,14 @@ def _build_line(runs: Sequence[PdfTextRun]) -> _TextLine:
             or gap > _APART
             or (gap > _SPACE and _CURRENCY.match(run.text) is not None and _FIGURE.search(last.text) is not None)
         ):
-            cells.append(PdfCell(run.left, run.right, run.text))
+            cells.append(PlacedCell(run.left, run.right, run.text))
         else:
             space = " " if gap > _SPACE else ""
-            cells[-1] = PdfCell(last.start, max(last.end, run.right), f"{last.text}{space}{run.text}")
+            cells[-1] = PlacedCell(last.start, max(last.end, run.right), f"{last.text}{space}{run.text}")
     return _TextLine(min(run.bottom for run in runs), height, cells)
 
 
-def _is_set_in_columns(lines: Sequence[Sequence[PdfCell]]) -> bool:
+def _is_set_in_columns(lines: Sequence[Sequence[PlacedCell]]) -> bool:
     """Tell whether prose stands on both sides of a gap in many lines."""
     long = [cells for cells in lines if sum(len(cell.text) for cell in cells) > 40]
     split = 0
@@ -118,7 +120,7 @@ def _is_set_in_columns(lines: Sequence[Sequence[PdfCell]]) -> bool:
     return len(long) > 10 and split > 0.4 * len(long)
 
 
-def _is_prose(cells: Sequence[PdfCell]) -> bool:
+def _is_prose(cells: Sequence[PlacedCell]) -> bool:
     visible = "".join("".join(cell.text for cell in cells).split())
     return len(visible) > 15 and len(_LETTERS.findall(visible)) > 0.75 * len(visible)
 
@@ -129,7 +131,7 @@ _GLUED_DATE = re.compile(r"\b([A-Z][a-z]{2,8} \d{1,2}),((?:19|20)\d\d)\b")
 _OPEN_END = re.compile(r"[\w,\u2019)-]$")
 
 
-PageLines = Sequence[Sequence[PdfCell]]
+PageLines = Sequence[Sequence[PlacedCell]]
 
 
 def join_pages(pages: Sequence[PageLines]) -> str:
@@ -162,7 +164,7 @@ def join_pages(pages: Sequence[PageLines]) -> str:
     return _GLUED_DATE.sub(r"\1, \2", "\n".join(texts))
 
 
-def _mask_digits(line: Sequence[PdfCell]) -> str:
+def _mask_digits(line: Sequence[PlacedCell]) -> str:
     return _DIGITS.sub("#", " ".join(cell.text for cell in line))
 
 
@@ -215,12 +217,14 @@ def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -
     # Many titles are accession numbers or what a printer driver wrote: worse than the name of the file.
     title = _metadata_text(answer, "title")
     letters = sum(map(str.isalpha, title))
+    company = find_company("", text)
     return Extraction(
-        text=text,
+        text=add_company(text, company),
         title="" if _POOR_TITLE.match(title) or letters < len(title) / 2 else title,
         author=_metadata_text(answer, "author") or None,
         # As in `D:20230804060209-04'00'`.
         published=parse_day(_metadata_text(answer, "created").removeprefix("D:")[:8]),
+        publisher=company or None,
     )
 
 

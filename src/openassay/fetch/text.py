@@ -13,6 +13,8 @@ from zlib import error as ZlibError
 
 from openassay.errors import ReadError
 from openassay.fetch.formats import ContentFormat, Extraction, is_header_row, parse_day, reflow, rows_to_lines
+from openassay.fetch.table_notes import add_company, find_company, is_unit_note
+from openassay.fetch.tables import GridCell, write_grid
 from openassay.text.words import clean_text
 
 if TYPE_CHECKING:
@@ -142,6 +144,7 @@ class _MarkdownWriter:
     heading: str = ""
     _item: bool = False
     _heading: bool = False
+    _section: str = ""  # the last heading
     _table: list[list[str]] | None = None
 
     def add_token(self, token: "Token") -> None:
@@ -158,8 +161,8 @@ class _MarkdownWriter:
                     self.lines.append(f"- {text}")
                 elif text:
                     self._add_block(text)
-                    if self._heading and not self.heading:
-                        self.heading = text
+                    if self._heading:
+                        self.heading, self._section = self.heading or text, text if self.heading else ""
             case "fence" | "code_block":
                 fence = token.markup if token.type == "fence" else "```"
                 self._add_block(fence + token.info.strip(), *token.content.rstrip("\n").split("\n"), fence)
@@ -180,7 +183,10 @@ class _MarkdownWriter:
             case "tr_open" if self._table is not None:
                 self._table.append([])
             case "table_close" if self._table:
-                self._add_block(*rows_to_lines(self._table[0], self._table[1:]))
+                rows = [[GridCell(text, is_head=not at) for text in row] for at, row in enumerate(self._table)]
+                above = [line for line in self.lines[-2 * _MAX_ABOVE :] if line][-_MAX_ABOVE:]
+                lines = write_grid(rows, above, self._section)
+                self._add_block(*lines or rows_to_lines(self._table[0], self._table[1:]))
                 self._table = None
 
     def _add_block(self, *lines: str) -> None:
@@ -189,6 +195,7 @@ class _MarkdownWriter:
 
 
 _MAX_ROWS = 50_000
+_MAX_ABOVE = 3  # lines before a table that may say what it shows
 _DELIMITERS = ",;\t|"
 
 
@@ -209,6 +216,12 @@ def extract_csv(data: bytes) -> Extraction:
             return Extraction("")
         body = list(islice(table, _MAX_ROWS))
         notes = (f"only the first {_MAX_ROWS:,} rows were read",) if next(table, None) is not None else ()
+        is_plain = is_header_row(header) and all(header[1:]) and not is_unit_note(header[0])
+        if not is_plain or (body and not body[0][0]):
+            # Titles above the headings, headings of several lines, or none; this takes six times as long.
+            grid = write_grid([[GridCell(cell) for cell in row] for row in (header, *body)])
+            if grid is not None:
+                return Extraction(clean_text("\n".join(grid)), notes=notes)
         if not is_header_row(header):
             body.insert(0, header)
             header = [f"Column {number}" for number in range(1, len(header) + 1)]
@@ -226,6 +239,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
 _MC_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _INVISIBLE = (_W + "del", _W + "moveFrom", _W + "instrText", _MC_FALLBACK, _W + "pPr")
+_MARK = re.compile(r"[\[(]?(?:\d{1,2}|[a-z*†‡§])[\])]?", re.IGNORECASE)
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _CREATED = "{http://purl.org/dc/terms/}created"
 
@@ -245,11 +259,14 @@ def extract_docx(data: bytes) -> Extraction:
         root = _parse_xml(core)
         tags = {"title": _DC + "title", "creator": _DC + "creator", "created": _CREATED}
         properties = {name: " ".join(clean_text(root.findtext(tag) or "").split()) for name, tag in tags.items()}
+    text, title = clean_text("\n".join(_document_lines(_parse_xml(document)))), properties.get("title", "")
+    company = find_company(title, text)
     return Extraction(
-        text=clean_text("\n".join(_document_lines(_parse_xml(document)))),
-        title=properties.get("title", ""),
+        text=add_company(text, company),
+        title=title,
         author=properties.get("creator") or None,
         published=parse_day(properties.get("created", "")),
+        publisher=company or None,
     )
 
 
@@ -283,28 +300,45 @@ def _document_lines(root: "_Element") -> Iterator[str]:
     body = root.find(_W + "body")
     if body is None:
         raise _corrupt_error("it has no body")
-    pending = list(reversed(body))
+    pending, above, heading = list(reversed(body)), list[str](), ""
     while pending:
         block = pending.pop()
         if block.tag in (_W + "sdt", _W + "sdtContent", _W + "ins", _W + "customXml"):
             pending += reversed(block)  # content controls and tracked insertions hold blocks, too
         elif block.tag == _W + "tbl":
-            rows = [[_element_text(cell) for cell in row.iterfind(_W + "tc")] for row in block.iterfind(_W + "tr")]
-            rows = [row for row in rows if any(row)]
-            marked = block.find(f"{_W}tr/{_W}trPr/{_W}tblHeader") is not None
-            has_header = len(rows) > 1 and len(rows[0]) > 1 and (marked or is_header_row(rows[0]))
-            yield from rows_to_lines(rows[0], rows[1:]) if has_header else rows_to_lines([], rows)
+            rows = [row for row in _table_rows(block) if any(cell.text for cell in row)]
+            yield from write_grid(rows, above, heading) or rows_to_lines(
+                [], [[cell.text for cell in row] for row in rows]
+            )
             yield ""
+            above = []
         elif block.tag == _W + "p" and (text := _element_text(block)):
             style = block.find(f"{_W}pPr/{_W}pStyle")
             is_heading = style is not None and re.match(r"(?i)heading|title", style.get(_W + "val") or "") is not None
             is_item = block.find(f"{_W}pPr/{_W}numPr") is not None and not is_heading
+            above, heading = [*above, text][-_MAX_ABOVE:], text if is_heading else heading
             yield f"- {text}" if is_item else text
             if not is_item:
                 yield ""
 
 
-def _element_text(element: "_Element") -> str:
+def _table_rows(table: "_Element") -> Iterator[list[GridCell]]:
+    above: dict[int, str] = {}  # by column, the text of the cell that goes on below
+    for row in table.iterfind(_W + "tr"):
+        is_head, column, cells = row.find(f"{_W}trPr/{_W}tblHeader") is not None, 0, list[GridCell]()
+        for cell in row.iterfind(_W + "tc"):
+            span, merge = cell.find(f"{_W}tcPr/{_W}gridSpan"), cell.find(f"{_W}tcPr/{_W}vMerge")
+            columns = (span.get(_W + "val") or "") if span is not None else ""
+            is_below = merge is not None and merge.get(_W + "val") != "restart"
+            text = above.get(column, "") if is_below else _element_text(cell, in_table=True)
+            above[column] = text
+            cells.append(GridCell(text, int(columns) if columns.isdecimal() else 1, is_head=is_head))
+            column += cells[-1].columns
+        yield cells
+
+
+def _element_text(element: "_Element", *, in_table: bool = False) -> str:
+    """The text of an element; of a cell without raised marks, which would read as part of its figure."""
     parts: list[str] = []
     pending = [element]
     while pending:
@@ -313,13 +347,20 @@ def _element_text(element: "_Element") -> str:
             parts.append(node.text or "")
         elif node.tag in (_W + "tab", _W + "br", _W + "cr"):
             parts.append(" ")
-        elif node.tag in _INVISIBLE or (node.tag == _W + "r" and node.find(f"{_W}rPr/{_W}vanish") is not None):
+        elif node.tag in _INVISIBLE or (node.tag == _W + "r" and _is_left_out(node, in_table)):
             continue
         else:
             pending += reversed(node)
             if node.tag == _W + "p" and node is not element:
                 parts.append(" ")
     return " ".join("".join(parts).split())
+
+
+def _is_left_out(run: "_Element", in_table: bool) -> bool:
+    if run.find(f"{_W}rPr/{_W}vanish") is not None:
+        return True
+    raised = run.find(f"{_W}rPr/{_W}vertAlign[@{_W}val='superscript']")
+    return in_table and raised is not None and _MARK.fullmatch("".join(run.itertext()).strip()) is not None
 
 
 EXTRACTORS: dict[ContentFormat, Callable[[bytes], Extraction]] = {
