@@ -266,6 +266,7 @@ MEASURE_MODULES = {
     "ramdocs": "ramdocs",
     "followups": "followups",
     "sec10q": "reports",
+    "tables": "tables",
     "nuggets": "reports",
     "injection": "injection",
     "hostile": "hostile",

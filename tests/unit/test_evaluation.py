@@ -127,7 +127,7 @@ def test_every_measure_is_whole() -> None:
 
 def test_every_set_of_the_data_is_measured(eval_data: Path) -> None:
     needed = {name for one in load_measures() for name in one.needs}
-    kept_for_training = {"train", "tatqa"}
+    kept_for_training = {"train"}
     assert needed == {path.name for path in eval_data.iterdir() if path.is_dir()} - kept_for_training
 
 

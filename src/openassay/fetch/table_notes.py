@@ -248,6 +248,7 @@ _FORM = (
 )
 _COMPANY = rf"[A-Z0-9][\w&.'’-]*(?:,? (?:[A-Z0-9&][\w&.'’-]*|of|and|the|de)){{0,6}}?,? {_FORM}"
 _COMPANY_LINE = re.compile(rf"{_COMPANY}(?: and (?:its )?subsidiaries)?", re.IGNORECASE | re.ASCII)
+_ANY_COMPANY = re.compile(rf"\b{_COMPANY}")
 _IN_TITLE = re.compile(rf"(?:^|[|:\u2013—-] ){_COMPANY}(?![\w.])")
 _FIRST_PAGE, _FIRST_LINES, _MAX_COMPANY = 6_000, 12, 80  # characters, lines, characters
 
@@ -260,9 +261,11 @@ def find_company(title: str, text: str) -> str:
         if above and len(above[-1]) <= _MAX_COMPANY:
             return above[-1]
     lines = [line.strip() for line in page.split("\n") if line.strip()][:_FIRST_LINES]
-    named = {found[0].lstrip("|:\u2013—- ") for found in _IN_TITLE.finditer(title)}
-    alone = [line for line in lines if len(line) <= _MAX_COMPANY and _COMPANY_LINE.fullmatch(line)]
-    return named.pop() if len(named) == 1 else alone[0] if alone and not named else ""
+    if len(set(_ANY_COMPANY.findall(title))) > 1:
+        return ""
+    if named := _IN_TITLE.search(title):
+        return named[0].lstrip("|:\u2013—- ")
+    return next((line for line in lines if len(line) <= _MAX_COMPANY and _COMPANY_LINE.fullmatch(line)), "")
 
 
 def add_company(text: str, company: str) -> str:

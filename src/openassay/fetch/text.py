@@ -360,7 +360,7 @@ def _is_left_out(run: "_Element", in_table: bool) -> bool:
     if run.find(f"{_W}rPr/{_W}vanish") is not None:
         return True
     raised = run.find(f"{_W}rPr/{_W}vertAlign[@{_W}val='superscript']")
-    return in_table and raised is not None and _MARK.fullmatch("".join(run.itertext()).strip()) is not None
+    return in_table and raised is not None and _MARK.fullmatch("".join(map(str, run.itertext())).strip()) is not None
 
 
 EXTRACTORS: dict[ContentFormat, Callable[[bytes], Extraction]] = {

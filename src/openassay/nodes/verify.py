@@ -33,6 +33,7 @@ from openassay.reasoning.base import (
     VoicePair,
 )
 from openassay.state import State, load_plan, load_selected, load_sources
+from openassay.text.sentences import is_table_row
 from openassay.text.words import stems, words
 from openassay.verification.context import EvidenceContext, find_gaps, find_needed_sentences, read_context, tell_author
 from openassay.verification.corroboration import CorroborationIndex
@@ -319,11 +320,13 @@ def add_context(claim: Claim, contexts: Sequence[EvidenceContext]) -> Claim:
         title = found.head.split(" | ")[0]
         named = {word for name in claim.text.split() if not name[:1].islower() for word in words(name)}
         quoted = set(words(" ".join(quotes)))
-        if named & set(words(title)) - quoted:
+        # A row of a table says nothing of whose figures it gives, but for what its document says.
+        unsigned = any(is_table_row(quote) for quote in quotes) and "; Company: " not in " ".join(quotes)
+        if named & set(words(title)) - quoted or (unsigned and title and not found.publisher):
             items.append(ContextItem(document=found.document, field="title", value=title))
         if named & set(words(found.author)) - quoted:
             items.append(ContextItem(document=found.document, field="author", value=found.author))
-        if named & set(words(found.publisher)) - quoted:
+        if found.publisher and (unsigned or named & set(words(found.publisher)) - quoted):
             items.append(ContextItem(document=found.document, field="publisher", value=found.publisher))
     return claim.model_copy(update={"spans": tuple(_distinct_spans(spans)), "context": tuple(items)})
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from openassay.models.evidence import Claim, Document, QuoteSpan
 from openassay.text.injection import find_instructions
-from openassay.text.sentences import TextSpan, split_sentences
+from openassay.text.sentences import TextSpan, is_table_row, split_sentences
 from openassay.text.words import stems, words
 from openassay.verification.figures import check_figures, find_numbers_by_day
 from openassay.verification.names import check_names
@@ -158,6 +158,7 @@ def tell_author(document: Document) -> str:
 def read_context(document: Document, spans: Sequence[QuoteSpan], most: int = MOST_WORDS) -> EvidenceContext:
     """Take in the quotes, then their neighbours, nearest first, then how the document begins, while there is room."""
     text = document.text
+    spans = [take_whole_row(text, span) for span in spans]
     chosen: dict[int, TextSpan] = {}
     length = 0
     around: list[tuple[int, int, TextSpan]] = []  # how far from a quote, and the sentence
@@ -190,6 +191,15 @@ def read_context(document: Document, spans: Sequence[QuoteSpan], most: int = MOS
         document.author or "",
         document.publisher or "",
     )
+
+
+def take_whole_row(text: str, span: QuoteSpan) -> QuoteSpan:
+    """A quote of part of a table's row up to the end of the row, which names its table and its company."""
+    first, last = text.rfind("\n", 0, span.start) + 1, text.find("\n", span.end)
+    last = last if last >= 0 else len(text)
+    if "\n" in span.quote or last == span.end or not is_table_row(text[first:last]):
+        return span
+    return span.model_copy(update={"end": last, "quote": text[span.start : last]})
 
 
 @lru_cache(maxsize=256)
