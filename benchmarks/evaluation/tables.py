@@ -31,7 +31,7 @@ from openassay.text.sentences import is_table_row, split_passages
 FIRST = 5  # passages that are looked at
 QUICK = 20  # tables of a quick run
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 CELL = re.compile(r"[\s$€£(]*(\d[\d,]*(?:\.\d+)?)[\s)%]*")
 UNITS = {
     "thousand": re.compile(r"thousand|['’]?000s?\b|\bk\b", re.I),
