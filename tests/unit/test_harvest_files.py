@@ -58,7 +58,8 @@ def test_it_is_the_port() -> None:
 def test_markdown_reads_as_text(tmp_path: Path) -> None:
     assert read(tmp_path / "a.md", MARKDOWN) == (
         "Output\n\nThe plant made 12 units on Monday.\n\nBy shift\n\n- early: 6\n- late: 6\n\n"
-        "Shift: early; Units: 6; Share: 50 %\nShift: late; Units: 6\n\n```python\nx = 1\n```"
+        "Shift: early; Units: 6; Share: 50%; Table: By shift\nShift: late; Units: 6; Table: By shift\n\n"
+        "```python\nx = 1\n```"
     )
 
 
