@@ -51,7 +51,7 @@ def test_html() -> None:
     found = html.extract(page, "https://acme.test/q2")
 
     assert rows_of(found.text) == [f"{row}; Company: Acme Corp." for row in ROWS]
-    assert found.publisher in ("Acme Corp.", "acme.test")
+    assert found.publisher != "Acme Corp."  # a title may be another's on it
 
 
 def test_html_with_a_sign_in_a_cell_of_its_own_as_filings_have() -> None:
@@ -108,7 +108,7 @@ def test_docx() -> None:
     found = extract_docx(file.getvalue())
 
     assert rows_of(found.text) == [f"{row}; Company: Acme Corp." for row in ROWS]
-    assert found.publisher == "Acme Corp."
+    assert found.publisher is None
 
 
 def test_pdf(tmp_path: Path) -> None:
@@ -229,7 +229,8 @@ def test_a_long_row_is_several_lines_that_all_say_what_they_are_of() -> None:
         ("Annual report 2024 | Beispiel AG", "", "Beispiel AG"),
         ("Acme Corp. and Beta Inc. merge", "Acme Corp.", ""),
         ("Why shares of Acme Corp. fell", "Analysts cut their targets for Acme Corp. on Monday.", ""),
-        ("", "GasLog Ltd. and its subsidiaries\nNotes", "GasLog Ltd. and its subsidiaries"),
+        ("", "GasLog Ltd. and its subsidiaries\nNotes", "GasLog Ltd."),
+        ("", "About the Company\nour sales of the company", ""),
         ("Wind in the north", "The company said so.", ""),
     ],
 )

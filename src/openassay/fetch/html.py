@@ -25,7 +25,7 @@ from openassay.fetch.html_tree import (
     text_length,
     text_of,
 )
-from openassay.fetch.table_notes import add_company, find_company
+from openassay.fetch.table_notes import add_company, find_company, find_filer
 from openassay.text.words import clean_text
 
 if TYPE_CHECKING:
@@ -478,9 +478,9 @@ def extract(html: bytes | str, url: str) -> Extraction:
     if size > _MAX_ELEMENTS:
         title = " ".join(clean_text(tree.findtext(".//title") or "").split())
         text = body_text(tree)
-        company = find_company(title, text)
         notes: tuple[str, ...] = ("too long to tell its content from what stands around it",)
-        return Extraction(add_company(text, company), title=title, publisher=company or None, notes=notes)
+        rows = add_company(text, find_company(title, text))
+        return Extraction(rows, title=title, publisher=find_filer(text) or None, notes=notes)
     page = read_metadata(tree, url)
     strip_surroundings(tree)
     text = trim_lines(extract_article(tree, url, page.body), page.titles)
@@ -496,13 +496,12 @@ def extract(html: bytes | str, url: str) -> Extraction:
     if len(text) < ENOUGH:
         whole = _parse(html, url)
         wants = "access" if is_behind_wall(whole, text) else "javascript" if needs_javascript(whole, text) else None
-    company = find_company(page.title, text)
     return Extraction(
-        text=add_company(text, company),
+        text=add_company(text, find_company(page.title, text)),
         title=page.title,
         author=page.author,
         published=page.published,
-        publisher=page.publisher or company or None,
+        publisher=page.publisher or find_filer(text) or None,
         notes=notes,
         language=page.language,
         wants=wants,

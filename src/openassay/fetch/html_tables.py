@@ -55,8 +55,10 @@ def strip_pipes(text: str) -> str:
 
 def _read_rows(table: "HtmlElement") -> list[list[GridCell]]:
     """The cells of a table of data; nothing for one that only arranges a page, or is too large."""
+    if next(islice(table.iter("table"), 1, None), None) is not None:
+        return []
     rows = list(table.iter("tr"))
-    if len(rows) < 2 or next(islice(table.iter("table"), 1, None), None) is not None:
+    if len(rows) < 2:
         return []
     found, size = list[list[GridCell]](), 0
     for row in rows:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from openassay.errors import ReadError
 from openassay.fetch.formats import Extraction, is_incomplete, parse_day, reflow
 from openassay.fetch.pdf_tables import PdfLine, rewrite_tables
-from openassay.fetch.table_notes import add_company, find_company
+from openassay.fetch.table_notes import add_company, find_company, find_filer
 from openassay.fetch.tables import PlacedCell
 from openassay.text.words import clean_text
 
@@ -217,14 +217,13 @@ def extract(source: Path | bytes, *, seconds: int = 60, megabytes: int = 1500) -
     # Many titles are accession numbers or what a printer driver wrote: worse than the name of the file.
     title = _metadata_text(answer, "title")
     letters = sum(map(str.isalpha, title))
-    company = find_company("", text)
     return Extraction(
-        text=add_company(text, company),
+        text=add_company(text, find_company("", text)),
         title="" if _POOR_TITLE.match(title) or letters < len(title) / 2 else title,
         author=_metadata_text(answer, "author") or None,
         # As in `D:20230804060209-04'00'`.
         published=parse_day(_metadata_text(answer, "created").removeprefix("D:")[:8]),
-        publisher=company or None,
+        publisher=find_filer(text) or None,
     )
 
 

@@ -238,34 +238,42 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(word.removesuffix("s") for word in words)
 
 
-# Whose figures they are: the company that files a report names itself on the first page, as forms ask for, or alone on
-# a line; one that is only spoken of is not taken for it.
+# Whose figures they are: a company that files a report names itself on the first page, as forms ask for. Else it is the
+# one that a title begins or ends with, or that stands alone on one of the first lines; one that is only spoken of in a
+# sentence is not taken for it.
 
 _CHARTER = re.compile(r"\(\s*exact name of (?:the )?(?:registrant|issuer|company)\b", re.IGNORECASE)
 _FORM = (
-    r"(?:Inc|Incorporated|Corp|Corporation|Ltd|Limited|LLC|L\.L\.C|L\.P|LP|plc|PLC|Company|Co|AG|SE|N\.V|NV|S\.A|SA|"
-    r"GmbH|KGaA|AB|ASA|Oyj|S\.p\.A|SpA|INC|CORP|CORPORATION|LTD|LIMITED|COMPANY)\b\.?"
+    r"(?:Inc|Incorporated|Corp|Corporation|Ltd|Limited|LLC|L\.L\.C|L\.P|LP|plc|PLC|Co|AG|SE|N\.V|NV|S\.A|SA|GmbH|"
+    r"KGaA|AB|ASA|Oyj|S\.p\.A|SpA|INC|CORP|CORPORATION|LTD|LIMITED)\b\.?"
 )
 _COMPANY = rf"[A-Z0-9][\w&.'’-]*(?:,? (?:[A-Z0-9&][\w&.'’-]*|of|and|the|de)){{0,6}}?,? {_FORM}"
-_COMPANY_LINE = re.compile(rf"{_COMPANY}(?: and (?:its )?subsidiaries)?", re.IGNORECASE | re.ASCII)
+_COMPANY_LINE = re.compile(rf"({_COMPANY})(?: (?:and|AND) (?:its |Its )?(?:[Ss]ubsidiaries|SUBSIDIARIES))?")
 _ANY_COMPANY = re.compile(rf"\b{_COMPANY}")
-_IN_TITLE = re.compile(rf"(?:^|[|:\u2013—-] ){_COMPANY}(?![\w.])")
-_FIRST_PAGE, _FIRST_LINES, _MAX_COMPANY = 6_000, 12, 80  # characters, lines, characters
+_IN_TITLE = re.compile(rf"(?:^|[|:\u2013—-] )({_COMPANY})(?![\w.])")
+_FIRST_PAGE, _FIRST_LINES, _MAX_COMPANY, _MAX_TITLE = 6_000, 12, 80, 300  # lines, and characters of the others
+
+
+def find_filer(text: str) -> str:
+    """Return the company that files a document, as the form names it."""
+    page = text[:_FIRST_PAGE]
+    charter = _CHARTER.search(page)
+    above = [line.strip() for line in page[: charter.start()].split("\n") if line.strip()] if charter else []
+    return above[-1] if above and len(above[-1]) <= _MAX_COMPANY else ""
 
 
 def find_company(title: str, text: str) -> str:
-    """Return the company whose document it is, as it names itself; nothing where that is in doubt."""
-    page = text[:_FIRST_PAGE]
-    if charter := _CHARTER.search(page):
-        above = [line.strip() for line in page[: charter.start()].split("\n") if line.strip()]
-        if above and len(above[-1]) <= _MAX_COMPANY:
-            return above[-1]
-    lines = [line.strip() for line in page.split("\n") if line.strip()][:_FIRST_LINES]
+    """Return the company that a document is of or about; nothing where that is in doubt."""
+    title = title[:_MAX_TITLE]
+    if filer := find_filer(text):
+        return filer
     if len(set(_ANY_COMPANY.findall(title))) > 1:
         return ""
     if named := _IN_TITLE.search(title):
-        return named[0].lstrip("|:\u2013—- ")
-    return next((line for line in lines if len(line) <= _MAX_COMPANY and _COMPANY_LINE.fullmatch(line)), "")
+        return named[1]
+    lines = [line.strip() for line in text[:_FIRST_PAGE].split("\n") if line.strip()][:_FIRST_LINES]
+    alone = (_COMPANY_LINE.fullmatch(line) for line in lines if len(line) <= _MAX_COMPANY)
+    return next((found[1] for found in alone if found), "")
 
 
 def add_company(text: str, company: str) -> str:

@@ -13,7 +13,7 @@ from zlib import error as ZlibError
 
 from openassay.errors import ReadError
 from openassay.fetch.formats import ContentFormat, Extraction, is_header_row, parse_day, reflow, rows_to_lines
-from openassay.fetch.table_notes import add_company, find_company, is_unit_note
+from openassay.fetch.table_notes import add_company, find_company, find_filer, is_unit_note
 from openassay.fetch.tables import GridCell, write_grid
 from openassay.text.words import clean_text
 
@@ -260,13 +260,12 @@ def extract_docx(data: bytes) -> Extraction:
         tags = {"title": _DC + "title", "creator": _DC + "creator", "created": _CREATED}
         properties = {name: " ".join(clean_text(root.findtext(tag) or "").split()) for name, tag in tags.items()}
     text, title = clean_text("\n".join(_document_lines(_parse_xml(document)))), properties.get("title", "")
-    company = find_company(title, text)
     return Extraction(
-        text=add_company(text, company),
+        text=add_company(text, find_company(title, text)),
         title=title,
         author=properties.get("creator") or None,
         published=parse_day(properties.get("created", "")),
-        publisher=company or None,
+        publisher=find_filer(text) or None,
     )
 
 
