@@ -65,8 +65,6 @@ class LocalFileReader:
             if not found.text:
                 raise ReadError("holds no text", help="Leave it out, or put text into it.")
             name = " ".join(clean_text(path.stem).replace("_", " ").replace("-", " ").split())
-            # A filing without a title is found by whose it is: the title goes with each passage into the index.
-            name = f"{found.publisher}, {name}" if found.publisher and name else name
             return Document(
                 hash=sha256(found.text.encode()).hexdigest(),
                 text=found.text,
