@@ -282,17 +282,18 @@ MEASURES = {
         whole="140 tables of annual reports and 12 quarterly reports",
         quick=f"{QUICK} tables of annual reports",
         figures=(
-            Figure(ROWS, floor=0.8, quick=0.7),
-            Figure(PASSAGES, floor=0.8, quick=0.7),
-            Figure(TITLED, floor=0.6, quick=0.5),
-            Figure(FOUND, floor=0.7),
-            Figure(f"PDF, {ROWS}", floor=0.9),
-            Figure(f"PDF, {PASSAGES}", floor=0.9),
-            Figure(f"PDF, {TITLED}", floor=0.9),
-            Figure(f"PDF, {SIGNED}", floor=0.9),
+            Figure(ROWS, floor=0.87, quick=0.7),
+            Figure(PASSAGES, floor=0.9, quick=0.7),
+            Figure(TITLED, floor=0.77, quick=0.5),
+            Figure(FOUND, floor=0.82),
+            Figure(f"PDF, {ROWS}", floor=0.98),
+            Figure(f"PDF, {PASSAGES}", floor=0.98),
+            Figure(f"PDF, {TITLED}", floor=0.98),
+            Figure(f"PDF, {SIGNED}", floor=0.98),
         ),
         run=measure_tables,
         notes="The tables have no company, and where they stand among their paragraphs is our guess. The reader of PDF "
-        "was written while looking at these twelve reports, so only the questions are in halves there.",
+        "was written while looking at these twelve reports, so only the questions are in halves there. "
+        "Rows that say all are longer, and fewer go into a passage: more of a small table as it stands is among five.",
     )
 }
