@@ -12,6 +12,7 @@ from openassay.models.plan import Plan, QueryType, SubQuestion
 from openassay.models.report import (
     CONSIDERATION_PREFIX,
     Coverage,
+    Critique,
     Dispute,
     DisputeSide,
     Issue,
@@ -31,9 +32,18 @@ from openassay.models.report import (
     SourceCard,
 )
 from openassay.models.spend import Spend
+from openassay.nodes.confidence import (
+    MEDIUM,
+    describe_lead,
+    find_lead,
+    find_level,
+    find_level_by_rule,
+    rate_lead,
+)
 from openassay.nodes.dispatch import available_types, list_queries
 from openassay.nodes.harvest import failure_notices
-from openassay.reasoning.base import Draft, DraftAnswer, DraftSentence
+from openassay.nodes.verify import judge_statements
+from openassay.reasoning.base import EMBEDDED, Draft, DraftAnswer, DraftSentence
 from openassay.state import (
     NumberedSource,
     Plain,
@@ -64,23 +74,7 @@ from openassay.verification.terms import collect_words, mask_unverified_terms
 
 MANY_CLAIMS = 6  # on a sub-question: so many say something of it, whatever they lack
 SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
-# What a report of high confidence has: a good review, and statements that hold nine times of ten. One source alone is
-# never enough for that, however sure the judge.
-GOOD_SCORE, SURE = 8.0, 0.85
 MAX_CITATIONS = 4  # behind one sentence or figure; the claim keeps all its spans
-
-
-def measure_sureness(sections: Sequence[Section], claims: Mapping[str, Claim]) -> float:
-    """How likely what the sections state holds: the mean over the claims they rest on; 1 where they state nothing."""
-    named = dict.fromkeys(name for section in sections for sentence in section.sentences for name in sentence.claims)
-    chances = [claims[name].confidence for name in named if name in claims]
-    return sum(chances) / len(chances) if chances else 1.0
-
-
-def _find_level(status: ReportStatus, score: float, sure: float) -> Level:
-    if status is not ReportStatus.COMPLETE:
-        return "low"
-    return "high" if score >= GOOD_SCORE and sure >= SURE else "medium"
 
 
 async def compose_report(
@@ -95,23 +89,24 @@ async def compose_report(
     cards = await _build_cards(state, claims, context)
     ids = {card.document: card.id for card in cards}
     score = critique.score if critique else 0.0
-    sure = measure_sureness(sections, by_id)
+    answers = build_answers(draft.answers, by_id, ids, disagreements) if draft else ()
     # Every statement drafted counts: each claim, and each sentence that says it in other words.
     supported, statements = sum(claim.verdict is Verdict.SUPPORTED for claim in claims), state["statements"]
     retold, failed = statements.get("retold", 0), statements.get("failed", 0)
     coverage = Coverage(checked=supported + retold - failed, total=len(claims) + retold)
     spend, steps = await context.account.get_spend(), await context.tally()
     cancelled = status is ReportStatus.CANCELLED
+    confidence, confidence_score = await _rate_report(state, context, sections, answers, cards, status)
     finished = context.now()
     title = edits.get("title") or (draft.title if draft else "") or load_question(state)  # a person's own words first
     report = ReportData(
         question=load_question(state),
         title=title.strip() or "No question",
         status=status,
-        confidence=_find_level(status, score, sure),
-        confidence_score=round(state["confidence"] / 10, 2),
+        confidence=confidence,
+        confidence_score=confidence_score,
         plan=plan,
-        answers=build_answers(draft.answers, by_id, ids, disagreements) if draft else (),
+        answers=answers,
         sections=tuple(sections),
         figures=build_key_figures(draft, by_id, ids) if draft and not draft.composed else (),
         disputes=build_disputes(disagreements, by_id, cards),
@@ -147,6 +142,53 @@ async def compose_report(
         ),
     )
     return mask_unverified_text(report)
+
+
+GOOD_SCORE = 8.0  # of the review of a report of high confidence, where that is not calibrated
+
+
+def _has_grave_fault(critique: Critique | None) -> bool:
+    """Whether a report cannot be of high confidence: it was not reviewed, or does not meet the standards."""
+    return critique is None or any(
+        issue.severity == "critical" or (issue.severity == "major" and issue.category in ("citation", "methodology"))
+        for issue in critique.issues
+    )
+
+
+async def _rate_report(
+    state: State,
+    context: ResearchContext,
+    sections: Sequence[Section],
+    answers: Sequence[ShortAnswer],
+    cards: Sequence[SourceCard],
+    status: ReportStatus,
+) -> tuple[Level, float]:
+    """How sure the report is, as a level and as a number. Of one that says it has no answer, it is not sure at all."""
+    plan, draft, critique = load_plan_if_any(state), load_draft(state), load_critique(state)
+    claims = {claim.id: claim for claim in load_claims(state)}
+    drafted = zip(draft.answers if draft else (), answers, strict=False)
+    asserted = [answer for answer, shown in drafted if not shown.disputed]
+    lead = find_lead(sections, asserted, claims)
+    if plan is None or lead is None or (not asserted and len(list_open_questions(state)) == len(plan.questions)):
+        return "low", 0.0
+    # Of a report on several things no one statement can be right; what was calibrated is the answer to one question.
+    if context.reasoner.name != EMBEDDED or (not asserted and len(plan.questions) > 1):
+        first_hand = {card.document for card in cards if card.primary}
+        level = find_level_by_rule(plan, list(claims.values()), load_disagreements(state), first_hand)
+        if level == "high" and (context.reasoner.name == EMBEDDED or not critique or critique.score < GOOD_SCORE):
+            level = "medium"
+        chance = round(state["confidence"] / 10, 2)
+    else:
+        question, sources = load_question(state), {card.document: card for card in cards}
+        borne_out = 0.0  # as nothing more is judged for a report that was not finished
+        if status is ReportStatus.COMPLETE:
+            judged = await judge_statements([(lead.as_answer_to(question), lead.list_passages(sources))], context)
+            borne_out = judged.judgements[0].score
+        chance = rate_lead(describe_lead(question, lead, sources, borne_out))
+        level = find_level(chance)
+    if status is not ReportStatus.COMPLETE:
+        return "low", min(chance, MEDIUM)
+    return "medium" if level == "high" and _has_grave_fault(critique) else level, chance
 
 
 def _build_claim(claim: Claim, ids: Mapping[str, str]) -> ReportClaim:
@@ -359,14 +401,16 @@ TO_THE_POINT = 0.5  # relevance of one
 
 
 def list_open_questions(state: State) -> tuple[str, ...]:
-    """List the sub-questions no supported claim speaks to, and those that were found wanting and have no claim that
-    answers: what was verified since may have settled what the analysis missed."""
-    claims, analysis = load_supported_claims(state), load_analysis(state)
+    """List the sub-questions that no claim which survived speaks to, and those that were found wanting and have none
+    that answers: what was verified since may have settled what the analysis missed. A sub-question whose evidence was
+    never counted was found wanting."""
+    claims = [claim for claim in load_supported_claims(state) if not claim.superseded_by]
+    analysis = load_analysis(state)
     unanswered = []
     for question in load_plan(state).questions:
         own = [claim for claim in claims if question.id in claim.questions]
         wanting = analysis is not None and question.text in analysis.unanswered
-        if len(own) < MANY_CLAIMS and (wanting or state["coverage"].get(question.id, 1.0) < ANSWERED):
+        if len(own) < MANY_CLAIMS and (wanting or state["coverage"].get(question.id, 0.0) < ANSWERED):
             own = [claim for claim in own if _answers(claim, question)]
         if not own:
             unanswered.append(question.text)

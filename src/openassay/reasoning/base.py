@@ -205,6 +205,7 @@ class DraftAnswer(Record):
     text: str
     claims: tuple[str, ...]
     about: str = ""  # whom or what it is true of, where the question fits several
+    documents: tuple[str, ...] = ()  # that give it, in whatever words; a language model does not tell them
 
 
 class Draft(Record):
@@ -267,6 +268,9 @@ class SynthesisPair(NamedTuple):
     claims: tuple[str, ...]
     short: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+
+
+EMBEDDED = "embedded"  # the name of the reasoner that needs no language model
 
 
 class Reasoner(Protocol):

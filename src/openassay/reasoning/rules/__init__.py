@@ -34,7 +34,7 @@ ONE_VOICE = 0.55  # how likely two documents are one voice to be taken for one; 
 class RuleReasoner:
     """Implements `reasoning.base.Reasoner`. Work on the processor runs in a thread."""
 
-    name = "embedded"
+    name = base.EMBEDDED
 
     def __init__(self, embedder: Embedder, support: SupportScorer, companies: CompanyResolver) -> None:
         self._embedder = embedder

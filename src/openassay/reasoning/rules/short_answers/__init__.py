@@ -355,7 +355,8 @@ def find_answers(
         behind = dict.fromkeys(reading.claim for reading in group if fullest.text in reading.quote)
         told = [text for reading in group for text in ((titles or {}).get(reading.document, ""), reading.around)]
         about = next(filter(None, (find_full_name(asked, text) for text in told)), "") if len(groups) > 1 else ""
-        answers.append(DraftAnswer(text=fullest.text, claims=tuple(behind), about=about))
+        given = tuple(dict.fromkeys(reading.document for reading in group))
+        answers.append(DraftAnswer(text=fullest.text, claims=tuple(behind), about=about, documents=given))
     return tuple(answers)
 
 
