@@ -14,6 +14,7 @@ from openassay.export import Report
 from openassay.models.evidence import Claim, Disagreement, Mark
 from openassay.models.plan import Plan
 from openassay.models.report import Critique, KeyFigure, ShortAnswer
+from openassay.nodes.confidence import HIGH
 from openassay.reasoning.base import Draft, DraftSection, DraftSentence, Quote, ReadRequest, WriteRequest
 from openassay.reasoning.rules.write import write
 from openassay.testing import make_document
@@ -97,27 +98,15 @@ async def test_a_report_is_about_as_long_as_asked_for(library: LibraryRun, words
 
 
 @pytest.mark.requirement("F-13")
-@pytest.mark.parametrize(("score", "level"), [(10.0, "high"), (8.0, "high"), (7.99, "medium"), (7.5, "medium")])
-async def test_confidence_is_high_from_a_score_of_8(
-    lab: Make, monkeypatch: pytest.MonkeyPatch, score: float, level: str
-) -> None:
-    monkeypatch.setattr("openassay.nodes.report.SURE", 0.1)  # what one source says is never sure enough
-    here = lab(critique=scoring(score))
-    here.holds(*LAKE)
-
-    report = await here.report("How large is Lake Marrow?", depth="quick")
-
-    assert (report.status, report.confidence, report.metadata.score) == ("complete", level, score)
-
-
-@pytest.mark.requirement("F-13")
-async def test_confidence_is_not_high_where_the_statements_are_not_sure(lab: Make) -> None:
+async def test_confidence_is_not_high_where_one_source_alone_says_so(lab: Make) -> None:
     here = lab(critique=scoring(10.0))
     here.holds(*LAKE)
 
     report = await here.report("How large is Lake Marrow?", depth="quick")
 
-    assert (report.status, report.confidence) == ("complete", "medium")
+    assert report.status == "complete"
+    assert report.confidence != "high"
+    assert 0 < report.confidence_score < HIGH
 
 
 @pytest.mark.requirement("F-13")

@@ -105,7 +105,7 @@ async def test_the_writer_is_told_what_to_mend_and_an_approved_draft_ends_it(lab
     assert [issue.description for issue in second.issues] == ["dull"]
     assert second.previous is not None
     assert outcome.report is not None
-    assert (outcome.report.status, outcome.report.confidence, published(outcome)) == ("complete", "medium", 2)
+    assert (outcome.report.status, published(outcome)) == ("complete", 2)
 
 
 @pytest.mark.slow
@@ -251,7 +251,8 @@ async def test_too_few_citations_are_told_where_there_are_no_more(lab: Make) -> 
 
     report = outcome.report
     assert report is not None
-    assert (report.status, report.confidence) == ("complete", "medium")
+    assert report.status == "complete"
+    assert report.confidence != "high"
     assert 7.5 <= report.metadata.score <= 7.9
     assert "cites fewer sources than it should" in told(report)
     assert any(issue.severity == "major" and "at least 5" in issue.description for issue in report.issues)

@@ -78,8 +78,8 @@ def describe_lead(question: str, lead: Lead, sources: Mapping[str, SourceCard], 
 
 # Fitted by logistic regression on one half of the questions of benchmarks/bench_confidence.py, 187 leads of which 68
 # are right; cross-validated within that half, the area under the curve is .81. The thresholds were chosen there, too:
-# of 9 leads from the first on 9 are right, of 58 in between .60, of the others .20. Nothing reaches the first that no
-# second independent source says. The other half is told in docs/quality.md.
+# of 9 leads from the first on 9 are right, of 58 in between .60, of the others .20. The other half is told in
+# docs/quality.md.
 INTERCEPT = -4.23
 WEIGHTS = LeadSigns(borne_out=2.27, relevant=0.98, topical=1.21, simple=1.11, agreed=1.06)
 HIGH, MEDIUM = 0.75, 0.4  # chances from which on a report says so
@@ -91,8 +91,11 @@ def rate_lead(signs: LeadSigns) -> float:
     return round(1 / (1 + exp(-total)), 4)
 
 
-def find_level(chance: float) -> Level:
-    return "high" if chance >= HIGH else "medium" if chance >= MEDIUM else "low"
+def find_level(chance: float, signs: LeadSigns) -> Level:
+    """What one source alone says is never of high confidence, however sure the verifier."""
+    if chance >= HIGH and signs.agreed:
+        return "high"
+    return "medium" if chance >= MEDIUM else "low"
 
 
 def find_level_by_rule(

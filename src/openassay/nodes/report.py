@@ -171,8 +171,10 @@ async def _rate_report(
     lead = find_lead(sections, asserted, claims)
     if plan is None or lead is None or (not asserted and len(list_open_questions(state)) == len(plan.questions)):
         return "low", 0.0
-    # Of a report on several things no one statement can be right; what was calibrated is the answer to one question.
-    if context.reasoner.name != EMBEDDED or (not asserted and len(plan.questions) > 1):
+    # Of a report on a topic, or on several things, no one statement can be right; an answer to one question is what
+    # was calibrated.
+    is_overview = (state["understanding"] or {}).get("query_class") == "overview"
+    if context.reasoner.name != EMBEDDED or (not asserted and (is_overview or len(plan.questions) > 1)):
         first_hand = {card.document for card in cards if card.primary}
         level = find_level_by_rule(plan, list(claims.values()), load_disagreements(state), first_hand)
         if level == "high" and (context.reasoner.name == EMBEDDED or not critique or critique.score < GOOD_SCORE):
@@ -184,8 +186,9 @@ async def _rate_report(
         if status is ReportStatus.COMPLETE:
             judged = await judge_statements([(lead.as_answer_to(question), lead.list_passages(sources))], context)
             borne_out = judged.judgements[0].score
-        chance = rate_lead(describe_lead(question, lead, sources, borne_out))
-        level = find_level(chance)
+        signs = describe_lead(question, lead, sources, borne_out)
+        chance = rate_lead(signs)
+        level = find_level(chance, signs)
     if status is not ReportStatus.COMPLETE:
         return "low", min(chance, MEDIUM)
     return "medium" if level == "high" and _has_grave_fault(critique) else level, chance
