@@ -1,9 +1,9 @@
 """Is a report of the embedded reasoner right as often as it says?
 
-    PYTHONPATH=. FIGURES=docs/quality.md python benchmarks/bench_confidence.py [OUTCOMES]
+    PYTHONPATH=. FIGURES=docs/quality.md [OUTCOMES=FILE] python benchmarks/bench_confidence.py
 
 Data: hotpotqa, ramdocs, tatqa, train/xquad and sec-10q from `OPENASSAY_EVAL_DATA`, by default ../shared/data. It takes
-about twenty minutes. OUTCOMES is a file of JSON lines that what came of each question is kept in, so that a run that
+about twenty minutes. OUTCOMES names a file of JSON lines that what came of each question is kept in, so that a run that
 was stopped goes on where it was.
 
 The questions are halved by a hash of their ids, those on one table or article together. On one half the weights of
@@ -12,6 +12,7 @@ The questions are halved by a hash of their ids, those on one table or article t
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,7 +92,8 @@ def list_points(outcomes: Sequence[Outcome]) -> list[tuple[float, float]]:
     ]
 
 
-def main(file: str = "") -> None:
+def main() -> None:
+    file = os.environ.get("OUTCOMES", "")
     outcomes = asyncio.run(collect_outcomes(require_data_folder(), Path(file) if file else None))
     fitted, told = ([one for one in outcomes if one.half == half] for half in (1, 0))
     print("fitted now ", np.round(fit_weights(fitted), 2))
@@ -111,4 +113,4 @@ def main(file: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main()

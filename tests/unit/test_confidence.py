@@ -35,7 +35,8 @@ def card(document: str, group: str) -> SourceCard:
 
 def plan(*names: str) -> Plan:
     asked = tuple(SubQuestion(id=name, text=QUESTION, section="Size", topic="Lake Marrow") for name in names)
-    return Plan.model_construct(goal=QUESTION, questions=asked)
+    fields: dict[str, Any] = {"goal": QUESTION, "questions": asked}
+    return Plan.model_construct(**fields)
 
 
 @pytest.mark.requirement("F-13")
