@@ -364,7 +364,7 @@ async def test_nor_do_those_that_are_not_recognised_as_orders(over_http: Callabl
     refused is on record in its own words, and so is what a reviewer asked for."""
     with bench.disable_order_detection():
         seen, harm = await over_http(instead=True)
-    assert {"Picks", "Claims", "Verdicts", "Outline", "Section", "Opening"} <= set(seen.model.obeyed)
+    assert {"Picks", "Claims", "Verdicts", "Report"} <= set(seen.model.obeyed)
     assert harm._replace(records=0, prompts=0) == bench.Harm()
 
 

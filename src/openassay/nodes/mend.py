@@ -336,7 +336,9 @@ async def settle_titles(
     for at, (title, some) in enumerate(zip([*titles, draft.title], [*own, every], strict=True)):
         if not terms.covers_title(title):
             doubtful.append(at)
-            texts = [request.plan.goal, *request.titles.values(), *(claim.text for claim in some)]
+            # What stands over everything may name only what was asked and what was read.
+            texts = [request.plan.goal, *request.titles.values()]
+            texts += [claim.text for claim in some] if at < len(titles) else []
             if some and is_plain_title(title, texts):
                 about = DraftSentence(text=f"What follows tells of this: {title}")
                 asked[at] = build_pair(about, some[:MOST_TITLE_CLAIMS], request.heads)

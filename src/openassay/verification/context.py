@@ -4,6 +4,7 @@ A quote alone has no date, and "the court", "she" and "the measure" name nothing
 next sentence refutes.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import SequenceMatcher
@@ -264,4 +265,15 @@ def find_gaps(claim: Claim, contexts: Sequence[EvidenceContext]) -> Iterator[str
         missing -= find_numbers_by_day(claim.text, quotes, found.published) if found.published else set()
     if missing:
         yield f"{', '.join(f'{number:.15g}' for number in sorted(missing))} is not spelled so in the quoted passage"
+    elif all(any(_find_wrong_figures(claim.text, [quotes, one.text, one.head], one.published)) for one in contexts):
+        yield from _find_wrong_figures(claim.text, [quotes], contexts[0].published)
     yield from (problem.text for problem in check_wording(claim.text, [quotes]))
+
+
+# "The third annual message" is a title, and whether a thing is the third of its kind is a judge's to say.
+_RANK = re.compile(r"the figure (?:first|second|third|[a-z-]+th|\d+(?:st|nd|rd|th))\b", re.I)
+
+
+def _find_wrong_figures(text: str, quotes: Sequence[str], published: date | None) -> Iterator[str]:
+    problems = check_figures(text, quotes, published)
+    yield from (problem.text for problem in problems if not _RANK.match(problem.text))
