@@ -8,7 +8,7 @@ grows with the number of pages into notes, so the size of a checkpoint stays bou
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from openassay.models.event import Status
 from openassay.models.evidence import Analysis, Claim, Disagreement, DocumentKind, Finding, Verdict
@@ -141,6 +141,7 @@ class HarvestOutcome(TypedDict):
     cached: bool
     again: bool
     round: str
+    page: NotRequired[Plain]  # what it says of itself; another address may hold the same text
 
 
 class SearchOutcome(TypedDict):

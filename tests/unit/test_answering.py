@@ -232,7 +232,7 @@ def test_an_answer_has_at_most_twelve_words_and_stands_in_its_span() -> None:
         ((3, 1), ("a.example", "b.example"), (None, None), True, "C1"),
         ((1, 2), ("a.example", "b.example"), (None, None), True, "C2"),
         ((1, 1), ("a.example", "a.example"), ("2019-01-01", "2022-01-01"), True, "C2"),
-        ((1, 1), ("a.example", "b.example"), ("2019-01-01", "2022-01-01"), False, "C1"),
+        ((1, 1), ("a.example", "b.example"), ("2019-01-01", "2022-01-01"), False, "C2"),  # told first
         ((1, 1), ("a.example", "b.example"), (None, None), False, "C1"),
     ],
 )

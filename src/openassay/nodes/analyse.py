@@ -11,6 +11,7 @@ from openassay.models.event import Status
 from openassay.models.evidence import ANSWERED, Analysis, Finding
 from openassay.models.plan import Depth, Plan, Understanding
 from openassay.nodes.dispatch import add_budget_notice, list_queries
+from openassay.nodes.harvest import load_read_documents
 from openassay.protocols import ConfidenceSource
 from openassay.reasoning.base import AnalysisRequest, Evidence
 from openassay.settings import Settings
@@ -26,7 +27,7 @@ from openassay.state import (
 )
 from openassay.text.injection import find_instructions
 from openassay.text.words import find_names
-from openassay.verification.sources import assess_credibility, group_documents
+from openassay.verification.sources import group_documents, rate_sources
 from openassay.verification.verdict import answer_confidence, answer_scores, build_finding_context, select_findings
 
 SURE = {Depth.QUICK: 0.6, Depth.STANDARD: 0.85, Depth.COMPREHENSIVE: 0.85}
@@ -74,7 +75,7 @@ async def consolidate(state: State, runtime: Runtime[ResearchContext]) -> State:
     numbered = {source["document"] for source in sources}
     selected = [place["document"] for places in load_selected(state).values() for place in places]
     names = [name for name in (*(f.span.document for f in findings), *selected) if name not in numbered]
-    for name, document in (await context.load_documents(names)).items():
+    for name, document in (await load_read_documents(state, context, names)).items():
         published = document.published.isoformat() if document.published else None
         sources.append(
             {"id": f"S{len(sources) + 1}", "document": name, "title": document.title, "published": published}
@@ -121,7 +122,8 @@ async def _answer_coverage(
     }
     documents = await context.load_documents(f.span.document for found in chosen.values() for f in found)
     groups = await asyncio.to_thread(group_documents, documents.values())
-    scores = {name: assess_credibility(document).score for name, document in documents.items()}
+    rated = await asyncio.to_thread(rate_sources, documents, understanding.question)
+    scores = {name: credibility.score for name, credibility in rated.items()}
     witnesses = {
         question: [
             build_finding_context(finding, documents[name], groups[name], scores[name])

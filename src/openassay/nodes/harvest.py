@@ -17,7 +17,7 @@ from openassay.errors import BudgetError
 from openassay.models.evidence import Document, Hit, Passage
 from openassay.models.plan import Depth, SubQuestion, Understanding
 from openassay.models.spend import Fee
-from openassay.nodes.preferences import SourcePreferences, source_preferences
+from openassay.nodes.preferences import SourcePreferences, asked_period, source_preferences
 from openassay.protocols import PageResult
 from openassay.search import ranking
 from openassay.state import (
@@ -31,6 +31,7 @@ from openassay.state import (
     load_harvests,
     load_page_requests,
     load_plan,
+    load_question,
     load_searches,
     load_selected,
     load_tasks,
@@ -40,6 +41,7 @@ from openassay.state import (
 from openassay.text.questions import needs_recent_sources
 from openassay.text.urls import canonicalize_url
 from openassay.text.words import find_names, interleave_groups, stem, stems, words
+from openassay.verification.sources import Credibility, rate_sources
 
 MAX_SUBJECTS = 4  # a text that names more than these is about what they have in common
 LEAST_TOPICAL = 0.5  # of the most topical document: the subject is named, but only in passing
@@ -286,11 +288,11 @@ async def _read_page(request: PageRequest, task: Task, context: ResearchContext)
     data: dict[str, object] = {"question": question, "cached": page.cached}
     if page.seconds:
         data["seconds"] = round(page.seconds, 3)
-    if page.document is None:
+    document = fill_metadata(page.document, request) if page.document else None
+    if document is None:
         url = _CREDENTIALS.sub("//", request["url"])
         await context.emit("skip", "harvest", path=url, reason=page.reason, **data)
     else:
-        document = fill_metadata(page.document, request)
         await context.documents.put(document)
         await context.emit(
             "read",
@@ -304,12 +306,43 @@ async def _read_page(request: PageRequest, task: Task, context: ResearchContext)
         )
     return {
         "address": request["url"],
-        "document": page.document.hash if page.document else None,
+        "document": document.hash if document else None,
         "reason": page.reason,
         "cached": page.cached,
         "again": page.again,
         "round": task["key"].partition(":")[0],
+        "page": document.model_dump(mode="json", include=_PAGE_FIELDS) if document else {},
     }
+
+
+_PAGE_FIELDS = {"url", "host", "title", "author", "published", "publisher", "origin"}
+
+
+async def load_read_documents(state: State, context: ResearchContext, names: Iterable[str]) -> dict[str, Document]:
+    """Load documents, each under the best of the addresses it was read at. One text is one document, stored under the
+    address where it was met first, and that may be a copy."""
+    documents = await context.load_documents(names)
+    found: dict[str, list[Document]] = {}
+    for outcome in load_harvests(state).values():
+        if (name := outcome["document"]) in documents and (page := outcome.get("page")):
+            known = documents[name].model_dump(exclude={"hash"}) | page
+            found.setdefault(name, []).append(Document.model_validate({"hash": name, **known}))
+    several = [page for pages in found.values() if len(pages) > 1 for page in pages]
+    if not several:
+        return documents
+    others = [document for name, document in documents.items() if len(found.get(name, ())) < 2]
+    numbered = {f"{at}": page for at, page in enumerate((*several, *others))}
+    rated = await asyncio.to_thread(rate_sources, numbered, load_question(state))
+    best: dict[str, Document] = {}
+    for at in sorted(numbered, key=lambda at: _copy_order(rated[at], numbered[at])):
+        best.setdefault(numbered[at].hash, numbered[at])
+    return {name: best[name] for name in documents}
+
+
+def _copy_order(credibility: Credibility, document: Document) -> tuple[bool, int, date]:
+    """Order pages with the same text: the one at first hand, then of a better kind, then the one that was there
+    first."""
+    return not credibility.primary, -credibility.rank, document.published or date.max
 
 
 def fill_metadata(document: Document, request: PageRequest) -> Document:
@@ -332,20 +365,31 @@ async def select(state: State, runtime: Runtime[ResearchContext]) -> State:
     outcomes = [harvested[key] for key in keys if key in harvested]
     fetched = {outcome["document"] for outcome in outcomes if outcome["document"]}
     earlier = [passage["document"] for passages in before.values() for passage in passages]
-    documents = await context.load_documents([o["document"] for o in outcomes if o["document"]] + earlier)
-    # Each copy and the document it repeats. A person's own is kept before a page, a page before its summary.
+    names = [o["document"] for o in outcomes if o["document"]] + earlier
+    documents = await load_read_documents(state, context, names)
+    # Each copy and the document it repeats. A person's own is kept before a page, a page before its summary; of pages
+    # the one that speaks at first hand, then the one that was there first.
     own_documents = [name for name, document in documents.items() if document.kind in ("document", "demo")]
     texts = [(name, document.text) for name, document in documents.items()]
-    keep_first = [*own_documents, *(name for name in documents if name in fetched)]
+    rated = await asyncio.to_thread(rate_sources, documents, load_question(state))
+    pages = [name for name in documents if name in fetched]
+    keep_first = [*own_documents, *sorted(pages, key=lambda name: _copy_order(rated[name], documents[name]))]
     duplicates = await asyncio.to_thread(ranking.find_duplicates, texts, keep_first)
     copies = {copy: original for copy, original in duplicates.items() if copy not in own_documents}
     for copy, original in copies.items():
         if copy in fetched:
             reason = f"says the same as “{documents[original].title}”"
             await context.emit("skip", "select", path=documents[copy].title, reason=reason)
+    # A page may say of itself that it is of another time than its search result said.
+    understanding = load_understanding(state)
+    period = asked_period(understanding.question, understanding.temporal_scope, context.started.date())
+    outside = {name for name in fetched - set(own_documents) if not period.contains(documents[name].published)}
+    for name in sorted(outside):
+        reason = f"was published on {documents[name].published}, outside the period you asked for"
+        await context.emit("skip", "select", path=documents[name].title, reason=reason)
     questions = [SubQuestion.model_validate(task["question"]) for task in load_tasks(state)]
     ranked = await context.ranker.rank(
-        [document for name, document in documents.items() if name in fetched and name not in copies],
+        [document for name, document in documents.items() if name in fetched - outside and name not in copies],
         [question.in_context for question in questions],
         limit=limits.passages,
     )

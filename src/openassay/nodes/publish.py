@@ -9,6 +9,7 @@ from openassay.context import ResearchContext
 from openassay.models.event import Status
 from openassay.models.evidence import Claim, Verdict
 from openassay.models.report import Basis, ReportData, ReportStatus, Section, Sentence, SourceCard
+from openassay.nodes.harvest import load_read_documents
 from openassay.nodes.report import build_card, build_sections, compose_report, list_open_questions
 from openassay.nodes.review import reader_notes
 from openassay.nodes.write import needs_more_research
@@ -30,7 +31,7 @@ from openassay.state import (
 )
 from openassay.text.small_talk import choose_reply
 from openassay.text.words import fold
-from openassay.verification.sources import group_documents
+from openassay.verification.sources import group_documents, rate_sources
 
 MAX_MESSAGES, KEPT_MESSAGES = 10, 4
 MAX_ERRORS = 5
@@ -171,12 +172,13 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
             basis, sources, quotes = "results", load_sources(state), dict[str, str]()
             for finding in load_findings(state):  # best first
                 quotes.setdefault(finding.span.document, finding.span.quote[:MAX_QUOTE_LENGTH])
-            documents = await context.load_documents(source["document"] for source in sources)
+            documents = await load_read_documents(state, context, (source["document"] for source in sources))
             groups = await asyncio.to_thread(group_documents, documents.values())
+            rated = await asyncio.to_thread(rate_sources, documents, load_question(state))
             for source in sorted(sources, key=lambda source: source["document"] not in quotes)[:MAX_RESULTS]:
                 quote = quotes.get(source["document"], "")
                 why = f"found, not verified: “{quote}”" if quote else "found, and nothing in it on the question"
-                cards.append(build_card(source, documents[source["document"]], groups, why))
+                cards.append(build_card(source, documents[source["document"]], groups, why, rated[source["document"]]))
             # Nothing of what they say is asserted, not even their titles: those stand in the list of sources.
             listed = ", ".join(f"[{card.id}]" for card in cards)
             lines = [

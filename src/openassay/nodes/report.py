@@ -41,7 +41,7 @@ from openassay.nodes.confidence import (
     rate_lead,
 )
 from openassay.nodes.dispatch import available_types, list_queries
-from openassay.nodes.harvest import failure_notices
+from openassay.nodes.harvest import failure_notices, load_read_documents
 from openassay.nodes.verify import judge_statements
 from openassay.reasoning.base import EMBEDDED, Draft, DraftAnswer, DraftSentence
 from openassay.state import (
@@ -69,7 +69,7 @@ from openassay.text.relations import find_main_figure, find_years
 from openassay.text.sentences import is_table_row, split_sentences
 from openassay.text.words import content_words, jaccard, stems
 from openassay.verification.quotes import find_quote
-from openassay.verification.sources import assess_credibility, group_documents
+from openassay.verification.sources import Credibility, group_documents, rate_sources
 from openassay.verification.terms import collect_words, mask_unverified_terms
 
 MANY_CLAIMS = 6  # on a sub-question: so many say something of it, whatever they lack
@@ -106,7 +106,7 @@ async def compose_report(
         confidence=confidence,
         confidence_score=confidence_score,
         plan=plan,
-        answers=answers,
+        answers=order_answers(answers, by_id, cards),
         sections=tuple(sections),
         figures=build_key_figures(draft, by_id, ids) if draft and not draft.composed else (),
         disputes=build_disputes(disagreements, by_id, cards),
@@ -267,8 +267,9 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
 async def _build_cards(state: State, claims: Sequence[Claim], context: ResearchContext) -> list[SourceCard]:
     """Describe the sources that a claim rests on, under the numbers they were given when they were found."""
     used = {span.document for claim in claims for span in (*claim.spans, *claim.against)}
-    documents = await context.load_documents(source["document"] for source in load_sources(state))
+    documents = await load_read_documents(state, context, (source["document"] for source in load_sources(state)))
     groups = await asyncio.to_thread(group_documents, documents.values())  # of all, as the marks were given
+    rated = await asyncio.to_thread(rate_sources, documents, load_question(state))
     cards = []
     for source in load_sources(state):
         if (name := source["document"]) in used:
@@ -277,7 +278,7 @@ async def _build_cards(state: State, claims: Sequence[Claim], context: ResearchC
             if not behind:
                 opposed = [claim.id for claim in claims if any(span.document == name for span in claim.against)]
                 why = f"speaks against {', '.join(opposed[:8])}"
-            cards.append(build_card(source, documents[name], groups, why, state["credibility"].get(name)))
+            cards.append(build_card(source, documents[name], groups, why, rated[name], state["credibility"].get(name)))
     return [
         card.model_copy(update={"same_as": tuple(o.id for o in cards if o.group == card.group and o.id != card.id)})
         for card in cards
@@ -288,11 +289,11 @@ def build_card(
     source: NumberedSource,
     document: Document,
     groups: Mapping[str, str],
-    why_used: str = "",
+    why_used: str,
+    credibility: Credibility,
     opinion: Plain | None = None,
 ) -> SourceCard:
     """Describe a source; `opinion` is what lowers its credibility."""
-    credibility = assess_credibility(document)
     if opinion:
         credibility = credibility.with_lower_score(opinion["score"], opinion["reason"])
     return SourceCard(
@@ -372,6 +373,41 @@ def build_answers(
             )
         )
     return tuple(built)
+
+
+def order_answers(
+    answers: Sequence[ShortAnswer], claims: Mapping[str, Claim], cards: Sequence[SourceCard]
+) -> tuple[ShortAnswer, ...]:
+    """Order the answers: asserted ones first, then those at first hand, then the newest. Of several, each says of when
+    it is."""
+    by_id = {card.id: card for card in cards}
+
+    def sort_key(answer: ShortAnswer) -> tuple[bool, bool, str]:
+        sources = [by_id[id] for id in answer.citations if id in by_id]
+        years = [f"{year}" for name in answer.claims for year in find_years(claims[name].text)]
+        days = [card.published for card in sources if card.published]
+        return not answer.disputed, any(card.primary for card in sources), max(years or days, default="")
+
+    ordered = sorted(answers, key=sort_key, reverse=True)
+    if len(ordered) < 2:
+        return tuple(ordered)
+    told = [", ".join(filter(None, (answer.about, _tell_time(answer, claims, by_id)))) for answer in ordered]
+    return tuple(answer.model_copy(update={"about": about}) for answer, about in zip(ordered, told, strict=True))
+
+
+def _tell_time(answer: ShortAnswer, claims: Mapping[str, Claim], cards: Mapping[str, SourceCard]) -> str:
+    """The date beside an answer in its statement, else when its newest source was published. An answer that is a date
+    needs none."""
+    if any(one.kind in ("date", "year") for one in find_quantities(answer.text)):
+        return ""
+    for text in (claims[name].text for name in answer.claims):
+        at = text.find(answer.text)
+        dates = [one for one in find_quantities(text) if one.kind in ("date", "year")]
+        if dates:
+            nearest = min(dates, key=lambda one: abs(one.start - at))
+            return " ".join(text[nearest.start : nearest.end].split())
+    days = [date for id in answer.citations if id in cards and (date := cards[id].published)]
+    return f"published {max(days)}" if days else "undated"
 
 
 def list_considerations(state: State, plan: Plan | None, context: ResearchContext) -> list[str]:
@@ -576,11 +612,18 @@ def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
             }
             when = dates[min(dates)] if dates else ""
         if what and any(letter.isdigit() for letter in value) and _is_in_quotes(value, claim):
-            yield FigureRow(claim, what, value, when if _is_in_quotes(when, claim) else "")
+            yield FigureRow(
+                claim, what, value, when if _is_in_quotes(when, claim) or _is_published(when, claim) else ""
+            )
 
 
 def _is_in_quotes(value: str, claim: Claim) -> bool:
     return any(value in " ".join(span.quote.split()) for span in claim.spans)
+
+
+def _is_published(when: str, claim: Claim) -> bool:
+    """Whether it is the year one of its sources was published in."""
+    return any(item.field == "published" and item.value[:4] in when for item in claim.context)
 
 
 def _trim_label(text: str) -> str:

@@ -23,6 +23,7 @@ from openassay.models.plan import Depth
 from openassay.models.report import Critique, Issue
 from openassay.nodes.analyse import find_leads, load_evidence
 from openassay.nodes.dispatch import list_queries
+from openassay.nodes.harvest import load_read_documents
 from openassay.nodes.report import build_card, list_open_questions
 from openassay.reasoning.base import CritiqueRequest, Draft, recommend
 from openassay.state import (
@@ -39,7 +40,7 @@ from openassay.state import (
 )
 from openassay.text.questions import find_cutoff
 from openassay.text.words import fold, stem, words
-from openassay.verification.sources import group_documents
+from openassay.verification.sources import group_documents, rate_sources
 
 # Of a report that a capable model composes: in five runs the first revision gained .8 points of 10 on average, the
 # second .6 in two, for eight more calls one after the other.
@@ -118,8 +119,9 @@ def count_revisions(state: State, context: ResearchContext) -> int:
 
 async def build_review_request(state: State, draft: Draft, revisions: int, context: ResearchContext) -> CritiqueRequest:
     plan, sources = load_plan(state), load_sources(state)
-    documents = await context.load_documents(source["document"] for source in sources)
+    documents = await load_read_documents(state, context, (source["document"] for source in sources))
     groups = await asyncio.to_thread(group_documents, documents.values())
+    rated = await asyncio.to_thread(rate_sources, documents, load_question(state))
     return CritiqueRequest(
         plan=plan,
         draft=draft,
@@ -130,7 +132,11 @@ async def build_review_request(state: State, draft: Draft, revisions: int, conte
         words=context.max_words(plan),
         question=load_question(state),
         subjects=tuple((state["understanding"] or {}).get("subjects") or ()),
-        sources=tuple(build_card(source, documents[source["document"]], groups) for source in sources),
+        sources=tuple(
+            build_card(source, documents[name], groups, "", rated[name])
+            for source in sources
+            if (name := source["document"])
+        ),
         disagreements=tuple(load_disagreements(state)),
         confidence=state["confidence"],
         today=context.now().date(),

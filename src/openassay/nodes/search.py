@@ -19,13 +19,13 @@ from openassay.models.plan import SubQuestion, Understanding
 from openassay.nodes.dispatch import FAST_RATE, available_types, query_types_of, result_from_hits
 from openassay.nodes.failures import is_transient
 from openassay.nodes.harvest import reading_limits
-from openassay.nodes.preferences import source_preferences
+from openassay.nodes.preferences import asked_period, source_preferences
 from openassay.protocols import RemoteSource, SearchAnswer, Source
 from openassay.reasoning.base import QueryAttempt, QueryRequest, TypedQuery
 from openassay.search.ranking import fuse
 from openassay.state import Plain, SearchOutcome, SearchTask, State
 from openassay.text.language import detect_language, language_code
-from openassay.text.questions import needs_recent_sources, parse_period
+from openassay.text.questions import Period, needs_recent_sources
 from openassay.text.words import interleave_groups, query_key
 
 SNIPPET_LENGTH = 200  # characters kept where nothing was stored, for people to see what was found
@@ -172,6 +172,9 @@ async def _ask(query: Plain, source: Source, task: SearchTask, context: Research
             raise
         return QueryResult(query, source.name, error=SourceError(f"{source.name} failed: {type(error).__name__}"))
     hits, avoided = source_preferences(task["understanding"]["question"], context.options).filter_hits(answer.hits)
+    # Some providers take the period as a hint, and some have no filter for it.
+    period = Period(request.since, request.until)
+    hits = [hit for hit in hits if hit.kind == "document" or period.contains(hit.published)]
     await context.emit(
         "search",
         "search",
@@ -195,7 +198,7 @@ def build_request(text: str, understanding: Plain, context: ResearchContext) -> 
     language = detect_language(question)
     if language in (None, "en"):
         language = language_code(context.options.preferences.language)
-    period = parse_period(f"{question} {understanding.get('temporal_scope') or ''}", context.started.date())
+    period = asked_period(question, understanding.get("temporal_scope"), context.started.date())
     return SearchRequest(
         query=" ".join(_SITE.sub(" ", text).split()) or text,
         limit=context.settings.results_per_query,

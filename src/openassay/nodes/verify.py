@@ -20,6 +20,7 @@ from openassay.models.evidence import (
     Verdict,
 )
 from openassay.nodes.analyse import load_evidence
+from openassay.nodes.harvest import load_read_documents
 from openassay.nodes.read import load_passages
 from openassay.reasoning.base import (
     Conflict,
@@ -32,14 +33,15 @@ from openassay.reasoning.base import (
     SourceRating,
     VoicePair,
 )
-from openassay.state import State, load_plan, load_selected, load_sources
+from openassay.state import State, load_plan, load_question, load_selected, load_sources
+from openassay.text.relations import find_main_figure, find_years
 from openassay.text.sentences import is_table_row
 from openassay.text.words import stems, words
 from openassay.verification.context import EvidenceContext, find_gaps, find_needed_sentences, read_context, tell_author
 from openassay.verification.corroboration import CorroborationIndex
 from openassay.verification.figures import check_figures
 from openassay.verification.quotes import is_verbatim_span
-from openassay.verification.sources import Credibility, assess_credibility, group_documents
+from openassay.verification.sources import Credibility, group_documents, rate_sources
 from openassay.verification.statement_check import check_statement
 from openassay.verification.verdict import DocumentEvidence, decide_verdict
 from openassay.verification.wording import content_share
@@ -61,7 +63,7 @@ class ClaimWording(NamedTuple):
 
 async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
     context, plan = runtime.context, load_plan(state)
-    documents = await context.load_documents(source["document"] for source in load_sources(state))
+    documents = await load_read_documents(state, context, (source["document"] for source in load_sources(state)))
     places = {
         (place["document"], place["start"]): place for places in load_selected(state).values() for place in places
     }
@@ -80,7 +82,7 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
         again = await judge_statements(list_pairs(narrowed), context)
         wordings = [*wordings, *narrowed]
         judged = judged.model_copy(update={"judgements": (*judged.judgements, *again.judgements)})
-    known = {name: assess_credibility(document) for name, document in documents.items()}
+    known = await asyncio.to_thread(rate_sources, documents, load_question(state))
     credibility = lower_credibility(known, extraction.credibility)
     decided = select_wordings(
         await decide_claims(wordings, judged.judgements, documents, credibility, context.reasoner)
@@ -99,6 +101,7 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
         name: DocumentOrigin(
             text=document.text,
             rank=known[name].rank,
+            primary=known[name].primary,
             host=document.host,
             group=groups[name],
             published=document.published.isoformat() if document.published else None,
@@ -109,7 +112,7 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
     disagreements = await context.reasoner.find_disagreements(
         supported, conflicts, DisputeContext(question=plan.goal, origins=origins)
     )
-    claims = [add_disputes(claim, disagreements) for claim in claims]
+    claims = [add_date(add_disputes(claim, disagreements), documents) for claim in claims]
     counts = {str(verdict): sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
     await context.emit("leave", "verify", claims=len(claims), **counts)
     lowered = [name for name in known if credibility[name] != known[name]]
@@ -265,6 +268,8 @@ def decide_claim(wording: ClaimWording, claim: Claim, publish: bool) -> Claim:
         return claim
     named = {(span.document, span.start) for span in claim.spans}
     bearing = [one for one in wording.contexts if any((s.document, s.start) in named for s in one.spans)]
+    order = {span.document: at for at, span in reversed(list(enumerate(claim.spans)))}
+    bearing.sort(key=lambda one: order[one.document])
     claim = add_context(claim, bearing)
     missing = [*find_gaps(claim, bearing)] if publish else []
     if missing:
@@ -366,12 +371,28 @@ def add_disputes(claim: Claim, disagreements: Sequence[Disagreement]) -> Claim:
     """Add who disputes a claim, and what has superseded it."""
     disputed: list[str] = []
     superseded = None
+    lost = {id for matter in disagreements if matter.resolved for id in matter.sides[1]}
     for matter in disagreements:
         first, second = matter.sides
         if matter.resolved:
-            superseded = first[0] if claim.id in second else superseded
+            if claim.id in second and (superseded is None or superseded in lost):
+                superseded = first[0]
         elif claim.id in first:
             disputed += second
         elif claim.id in second:
             disputed += first
     return claim.model_copy(update={"disputed_by": tuple(dict.fromkeys(disputed)), "superseded_by": superseded})
+
+
+def add_date(claim: Claim, documents: Mapping[str, Document]) -> Claim:
+    """Say of when a figure is that others contradict or have replaced, where it does not say so itself: what its
+    newest source was published on."""
+    if not (claim.superseded_by or claim.disputed_by) or find_years(claim.text) or not find_main_figure(claim.text):
+        return claim
+    days = {day: span.document for span in claim.spans if (day := documents[span.document].published)}
+    if not days:
+        return claim.model_copy(update={"text": f"{claim.text.rstrip('.')} (undated)."})
+    newest = max(days)
+    item = ContextItem(document=days[newest], field="published", value=newest.isoformat())
+    text = f"{claim.text.rstrip('.')} (as of {newest:%B %Y})."
+    return claim.model_copy(update={"text": text, "context": (*claim.context, item)})

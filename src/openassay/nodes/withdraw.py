@@ -14,12 +14,13 @@ from openassay.models.event import Status
 from openassay.models.evidence import Claim, Verdict
 from openassay.nodes import verify
 from openassay.nodes.analyse import consolidate
+from openassay.nodes.harvest import load_read_documents
 from openassay.nodes.report import select_answers
 from openassay.nodes.review import build_review_request
 from openassay.nodes.write import build_write_request, collect_terms, recheck_draft, source_titles
 from openassay.reasoning.base import Draft, DraftClaim, DraftSentence, SourceRating
-from openassay.state import Plain, State, load_claims, load_critique, load_disagreements, load_sources
-from openassay.verification.sources import assess_credibility, find_copies
+from openassay.state import Plain, State, load_claims, load_critique, load_disagreements, load_question, load_sources
+from openassay.verification.sources import find_copies, rate_sources
 
 # Written in the words of claims and frames alone, whoever writes: derived afresh, at no cost.
 _FREE = ("disagreements", "not_found")
@@ -103,7 +104,7 @@ async def _rejudge_claims(
     touched: Sequence[Claim], removed: Collection[str], left: State, context: ResearchContext
 ) -> dict[str, Claim]:
     """Judge the claims that have a passage left by that: in the words they had, or in the passage's own."""
-    documents = await context.load_documents(source["document"] for source in load_sources(left))
+    documents = await load_read_documents(left, context, (source["document"] for source in load_sources(left)))
     wordings = []
     for claim in touched:
         if spans := [span for span in (*claim.spans, *claim.against) if span.document not in removed]:
@@ -112,7 +113,7 @@ async def _rejudge_claims(
                 contexts = [found.add_names(text) for found in verify.read_contexts(spans, documents)]
                 wordings.append(verify.ClaimWording(claim.id, draft, text, contexts))
     judged = await verify.judge_statements(verify.list_pairs(wordings), context)
-    known = {name: assess_credibility(document) for name, document in documents.items()}
+    known = await asyncio.to_thread(rate_sources, documents, load_question(left))
     ratings = {name: SourceRating.model_validate(rating) for name, rating in left["credibility"].items()}
     credibility = verify.lower_credibility(known, ratings)
     decided = await verify.decide_claims(wordings, judged.judgements, documents, credibility, context.reasoner)

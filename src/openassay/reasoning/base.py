@@ -143,6 +143,7 @@ class DocumentOrigin(Record):
 
     text: str = Field(default="", repr=False)
     rank: int = 1  # of its kind: a study goes before news, news before anybody's page
+    primary: bool = False  # it made, measured or decided what it tells
     published: str | None = None
     host: str = ""
     group: str = ""  # documents of one group are one source

@@ -38,6 +38,10 @@ class Period(NamedTuple):
     since: date | None = None
     until: date | None = None
 
+    def contains(self, day: date | None) -> bool:
+        """Whether what was published on a day counts; what is undated may."""
+        return day is None or (self.since or day) <= day <= (self.until or day)
+
 
 def parse_period(text: str, today: date) -> Period:
     """What is published outside it does not count. "In 2019" confines nothing: much on 2019 was written later."""

@@ -158,13 +158,27 @@ def _compare_values(left: str, right: str, a: MainFigure, b: MainFigure) -> Rela
         apart = abs(a.value - b.value) > 2 * math.hypot(a.uncertainty, b.uncertainty)
         return "disagree" if apart else None
     if a.uncertainty is None and b.uncertainty is None and years_a == years_b:
-        # 12 stores in Lund and 19 in Oslo are both true.
-        places = (_PLACE.findall(text) for text in (left[a.end :], right[b.end :]))
-        here, there = ({fold(place) for place in found} - _TIME_WORDS for found in places)
-        same_place = not here or not there or bool(here & there)
-        one_matter = _has_same_wording(a, b) and _has_same_author(left, right) and same_place
-        return "disagree" if one_matter else None
+        return "disagree" if _is_one_matter(left, right, a, b) else None
     return None
+
+
+def _is_one_matter(left: str, right: str, a: MainFigure, b: MainFigure) -> bool:
+    """12 stores in Lund and 19 in Oslo are both true."""
+    places = (_PLACE.findall(text) for text in (left[a.end :], right[b.end :]))
+    here, there = ({fold(place) for place in found} - _TIME_WORDS for found in places)
+    same_place = not here or not there or bool(here & there)
+    return _has_same_wording(a, b) and _has_same_author(left, right) and same_place
+
+
+def gives_other_value(left: str, right: str) -> bool:
+    """Tell whether two statements give the same matter different values, and one of them does not say when: unless
+    time has passed between them, only one can hold."""
+    a, b = find_main_figure(left), find_main_figure(right)
+    if a is None or b is None or bool(find_years(left)) == bool(find_years(right)) or a.unit != b.unit:
+        return False
+    if (a.object and b.object and not a.object & b.object) or math.isclose(a.value, b.value, rel_tol=1e-9):
+        return False
+    return a.uncertainty is None and b.uncertainty is None and _is_one_matter(left, right, a, b)
 
 
 def _has_same_wording(a: MainFigure, b: MainFigure) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from openassay.models.evidence import Document, QuoteSpan
 from openassay.text.sentences import containment, shingles
 from openassay.text.urls import HostClass, host_class, is_official, registrable_domain
-from openassay.text.words import fold, words
+from openassay.text.words import find_names, fold, words
 
 # How much a source can be relied on, and whether it speaks at first hand, with reasons a reader can check.
 
@@ -41,6 +41,8 @@ class Credibility(NamedTuple):
     rank: int = 1
     title: str = ""  # as others would name it, in bare words
     origin: str = ""  # the publication whose facts it repeats, likewise
+    publisher: str = ""  # likewise
+    host: str = ""
 
     def with_lower_score(self, score: float, reason: str) -> "Credibility":
         """An opinion may take from what is known of a source, never add to it."""
@@ -90,7 +92,51 @@ def assess_credibility(document: Document) -> Credibility:
         LOWEST if host in ("social", "farm") else rank,
         title=" ".join(words(document.title)),
         origin=" ".join(words(document.origin or "")),
+        publisher=" ".join(words(document.publisher or "")).removeprefix("the "),
+        host=document.host,
     )
+
+
+NAMED_BY = 2  # sites that name a source, for it to go before pages of which nothing is known
+NAMED_RANK = 2
+LOOKED_THROUGH = 20_000  # characters of a document in which it may name its source
+_SECONDARY: frozenset[HostClass | None] = frozenset({"reference", "news", "social", "farm"})
+
+
+def rate_sources(documents: Mapping[str, Document], question: str = "") -> dict[str, Credibility]:
+    """Assess each document alone, and by what the others say: whom they name as their source speaks at first hand on
+    a site of that name, and so does whom the question is about. One page that names another raises nobody's rank."""
+    rated = {name: assess_credibility(document) for name, document in documents.items()}
+    named_by: dict[str, set[str]] = {}
+    for document in documents.values():
+        for informant in find_attributions(document.text[:LOOKED_THROUGH]):
+            named_by.setdefault(informant, set()).add(registrable_domain(document.host))
+    subjects = find_names(question)
+    for name, document in documents.items():
+        known, host = rated[name], document.host
+        if known.primary or known.origin or not host or host_class(host) in _SECONDARY or _WIRE.match(document.text):
+            continue
+        sites = {site for informant, others in named_by.items() if is_site_of(host, informant) for site in others}
+        others, asked = sites - {registrable_domain(host)}, any(is_site_of(host, subject) for subject in subjects)
+        if others or asked:
+            hand = "others name it as their source" if others else "the question is about whose site it is"
+            rank = max(known.rank, NAMED_RANK) if len(others) + asked >= NAMED_BY else known.rank
+            reasons = (*known.reasons[:-1], f"primary: {hand}")
+            rated[name] = known._replace(primary=True, rank=rank, reasons=reasons)
+    return rated
+
+
+def is_site_of(host: str, name: str) -> bool:
+    """Whether a host bears a name: its registered part is words of it in a row, at least half of it, or its
+    initials."""
+    label = registrable_domain(host).partition(".")[0].replace("-", "")
+    parts = [part for part in words(name) if part not in _JOINTS]
+    rows = {"".join(parts[start:end]) for start in range(len(parts)) for end in range(start + 1, len(parts) + 1)}
+    initials = "".join(part[0] for part in parts)
+    return len(label) > 2 and (initials == label or (label in rows and 2 * len(label) >= len("".join(parts))))
+
+
+_JOINTS = frozenset("of for the and de".split())
 
 
 def _is_filing(document: Document) -> bool:
@@ -113,6 +159,7 @@ _ATTRIBUTED = (
     re.compile(
         rf"\b(?:[Tt]he\s+)?{_NAME}(?:\s(?:Inc|Corp|Ltd|Co|plc|AG|SE|GmbH)\b\.?)?,?\s+(?:(?:has|have|had|today|also|now)\s+)*(?:said|says|told|reported|reports|announced|stated|estimates|estimated)\b"
     ),
+    re.compile(rf"\b[Ss]ources?:\s+(?:the\s+)?{_NAME}"),
     re.compile(r"\(((?:Reuters|AP|AFP|dpa|Xinhua|Bloomberg|PTI|ANI|UPI|TASS|Kyodo|Yonhap))\)"),
 )
 _FILLING = re.compile(r"(?:\s+(?:of|for|the|and|de))+$")
@@ -207,9 +254,12 @@ def _is_retelling(one: _SpanText, other: _SpanText, credibility: Mapping[str, Cr
 
 
 def _is_origin_of(one: Credibility, other: Credibility, named: frozenset[str]) -> bool:
-    """Whether one is the publication that the other repeats, or speaks at first hand for whom the other names."""
+    """Whether one is the publication that the other repeats, is of whom the other names, or speaks at first hand for
+    them."""
     title = f" {one.title} "
     if one.title and len(one.title.split()) >= A_TITLE and title in f" {other.origin} ":
+        return True
+    if any(" ".join(words(name)) == one.publisher or (one.host and is_site_of(one.host, name)) for name in named):
         return True
     return one.primary and any(f" {name} " in title for name in named)
 

@@ -141,6 +141,8 @@ def decide_verdict(
     """The claim with its verdict, the spans that carry it, confidence, mark and reasons. `dependent` are pairs of
     documents of different groups that are one voice in this matter."""
     supporting = [item for item in weighed if item.verdict is Verdict.SUPPORTED]
+    # Who speaks at first hand is cited first, then the better kind, then the newest.
+    supporting.sort(key=lambda item: _citation_order(item.context, credibility[item.context.document]))
     against = [item for item in weighed if item.verdict is Verdict.CONTRADICTED]
     if not supporting:
         partly = [item for item in weighed if item.verdict is Verdict.PARTLY]
@@ -181,6 +183,10 @@ def decide_verdict(
             ),
         }
     )
+
+
+def _citation_order(found: EvidenceContext, credibility: Credibility) -> tuple[bool, int, int]:
+    return not credibility.primary, -credibility.rank, -(found.published.toordinal() if found.published else 0)
 
 
 def combine_strengths(strengths: Iterable[float]) -> float:

@@ -21,7 +21,7 @@ from openassay.reasoning.rules.read import split_statements
 from openassay.reasoning.rules.short_answers import compare_answers
 from openassay.reasoning.rules.understand import extract_topic
 from openassay.text.questions import ASKING, answer_kinds, find_year_range, has_answer_kind
-from openassay.text.relations import find_main_figure, find_years, is_same_fact, relate
+from openassay.text.relations import find_main_figure, find_years, gives_other_value, is_same_fact, relate
 from openassay.text.words import QueryKey, content_words, find_names, fold, interleave_groups, query_key, stem, stems
 
 # Which claims cannot all hold, what settles it, and what the matter is.
@@ -29,6 +29,7 @@ from openassay.text.words import QueryKey, content_words, find_names, fold, inte
 OPEN = "unresolved"
 BETTER = "studies and official records go before news, news before other pages"
 NEWER = "newer supersedes older"
+FIRST_HAND = "it speaks at first hand, and is not older"
 MATTER_WORDS = 9  # of the words two statements share; more is no heading
 
 
@@ -85,16 +86,22 @@ def find_disagreements(
             measured = [figure.uncertainty for one in (left, right) if (figure := find_main_figure(one.text))]
             uncertain = len(measured) == 2 and None not in measured
             apart = frozenset((left.id, right.id)) in answered.apart and not uncertain
-            if not apart and relate(left.text, right.text) == "disagree":
-                _add_conflict(opposed, left, right)
+            if not apart and _are_at_odds(left, right):
+                _add_conflict(opposed, left, right, by_id)
     standing = {claim.text: claim for claim in current}
     for conflict in conflicts:
         if conflict.first != conflict.second and {conflict.first, conflict.second} <= standing.keys():
-            _add_conflict(opposed, standing[conflict.first], standing[conflict.second], conflict.about)
+            _add_conflict(opposed, standing[conflict.first], standing[conflict.second], by_id, conflict.about)
     return [_weigh_sources(matter, by_id, known) for matter in (*opposed, *settled)]
 
 
-def _add_conflict(found: list[Disagreement], left: Claim, right: Claim, matter: str = "") -> None:
+def _are_at_odds(left: Claim, right: Claim) -> bool:
+    return relate(left.text, right.text) == "disagree" or gives_other_value(left.text, right.text)
+
+
+def _add_conflict(
+    found: list[Disagreement], left: Claim, right: Claim, claims: Mapping[str, Claim], matter: str = ""
+) -> None:
     """A claim that already stands on one side of a matter gains an opponent; else a new matter is opened."""
     for at, known in enumerate(found):
         if known.resolved:
@@ -105,6 +112,8 @@ def _add_conflict(found: list[Disagreement], left: Claim, right: Claim, matter: 
                 if claim.id not in mine:
                     continue
                 if opponent.id not in mine:
+                    if any(_are_at_odds(opponent, claims[id]) for id in other):
+                        continue  # two who contradict a third may contradict each other: no one side
                     sides = (mine, tuple(dict.fromkeys((*other, opponent.id))))
                     found[at] = known.model_copy(update={"sides": sides if mine is first else sides[::-1]})
                 return
@@ -125,15 +134,39 @@ def _weigh_sources(matter: Disagreement, claims: dict[str, Claim], known: Disput
     if matter.resolved:
         return matter
     ranks = [max((origin.rank for name in side if (origin := origins[name])), default=1) for side in documents]
-    if ranks[0] != ranks[1]:
-        return _resolve_for(matter, ranks[0] > ranks[1], "it rests on a better kind of source: " + BETTER)
-    # The newest date of a side; none where one of its documents is undated.
     published = {name: (origin.published if origin else None) or "" for name, origin in origins.items()}
     by_side = [[published[name] for name in side] for side in documents]
+    # Nobody who spoke earlier can settle what is said of a later year.
+    said = [max((year for id in side for year in find_years(claims[id].text)), default=0) for side in matter.sides]
+    written = [max((int(day[:4]) for day in days if day), default=0) for days in by_side]
+    better = 0 if ranks[0] > ranks[1] else 1
+    if ranks[0] != ranks[1] and (said[better] or written[better] or said[1 - better]) >= said[1 - better]:
+        return _resolve_for(matter, better == 0, "it rests on a better kind of source: " + BETTER)
+    # The newest date of a side; none where one of its documents is undated.
     dates = [max(days) if all(days) else "" for days in by_side]
     hosts = {origin.host if origin else "" for origin in origins.values()}
     if all(dates) and dates[0] != dates[1] and len(hosts) == 1 and "" not in hosts:
         return _resolve_for(matter, dates[0] > dates[1], NEWER)
+    # A later word of the same source at first hand replaces its earlier one, whoever repeats either.
+    own_words = [
+        {origin.host: origin.published or "" for name in side if (origin := origins[name]) and origin.primary}
+        for side in documents
+    ]
+    shared = own_words[0].keys() & own_words[1].keys()
+    if shared and all(own_words[0][host] > own_words[1][host] > "" for host in shared):
+        return _resolve_for(matter, True, NEWER)
+    if shared and all(own_words[1][host] > own_words[0][host] > "" for host in shared):
+        return _resolve_for(matter, False, NEWER)
+    # Who speaks at first hand is believed against those who do not, unless they are newer: much may have changed.
+    newest = [max(days) for days in by_side]
+    first_hand = [any(origin.primary for name in side if (origin := origins[name])) for side in documents]
+    if first_hand[0] != first_hand[1]:
+        own = first_hand.index(True)
+        if newest[own] and newest[own] >= newest[1 - own]:
+            return _resolve_for(matter, own == 0, FIRST_HAND)
+    # Told first: who speaks at first hand, then what is newest.
+    if (first_hand[1], newest[1]) > (first_hand[0], newest[0]):
+        matter = matter.model_copy(update={"sides": matter.sides[::-1], "backing": backing[::-1]})
     most, least = max(backing), min(backing)
     why = f"{most} independent sources stand against {least}, and none of them is of a better kind"
     return matter.model_copy(update={"resolution": OPEN if most == least else why})

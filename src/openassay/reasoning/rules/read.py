@@ -421,7 +421,7 @@ def _rank_by_words(question: str, own: set[str], passages: Sequence[Passage]) ->
         # Orders to a machine tell nothing of the subject. A sentence on "it" comes with those before it.
         orders, pieces = set(find_instructions(passage.text)), split_sentences(passage.text)
         for at, piece in enumerate(pieces):
-            if not is_statement(piece.text) or piece in orders:
+            if not is_statement(piece.text) or piece in orders or repeats_question(question, piece.text):
                 continue
             start = find_context_start(passage.text, pieces, at)
             if any(start <= order.start < piece.start for order in orders):
@@ -430,6 +430,19 @@ def _rank_by_words(question: str, own: set[str], passages: Sequence[Passage]) ->
             score = 0.75 * compute_recall(wanted, text, weights) + 0.25 * around
             found.setdefault(f"{passage.document} {text}", _Candidate(number, TextSpan(start, piece.end, text), score))
     return sorted(found.values(), key=lambda candidate: -candidate.words)
+
+
+_INTERROGATIVES = frozenset("how what when where which who whom whose why".split())
+FEWEST_ASKING = 5  # words of a question, below which a statement may have them in a row by chance
+
+
+def repeats_question(question: str, sentence: str) -> bool:
+    """Tell whether a sentence has the question itself in it, as pages have that are written to be found: "Now you know
+    how many ships there are"."""
+    asked = words(question.rpartition(": ")[2])
+    if len(asked) < FEWEST_ASKING or asked[0] not in _INTERROGATIVES:
+        return False
+    return f" {' '.join(asked)} " in f" {' '.join(words(sentence))} "
 
 
 def could_answer(question: str, sentence: str) -> bool:
