@@ -1,9 +1,9 @@
 """Does research on the web cite the primary source, and the newest figure, first? On a local web of real pages.
 
-    python benchmarks/bench_local_web.py CLONES            all questions, by half; the table is of all
-    python benchmarks/bench_local_web.py CLONES --half 1   those that may be looked at, with what the reports say
+    SITE_CLONES=folder python benchmarks/bench_local_web.py            all questions, by half
+    SITE_CLONES=folder python benchmarks/bench_local_web.py --half 1   those that may be looked at, with the reports
 
-CLONES is a folder with clones of the repositories in benchmarks/site_pages.py, which says how to get them: some 1,850
+The folder holds clones of the repositories in benchmarks/site_pages.py, which says how to get them: some 1,850
 pages of 42 hosts. Among them are families of ten pages for each of the 20 facts of benchmarks/data/local_web: a primary
 source, copies, a retelling, pages written to be found, older figures, a paywall and a list. A search provider ranks all
 of them by BM25 and answers in Tavily's documented format over HTTP; it does not obey hosts and dates, so that what is
@@ -20,7 +20,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -94,7 +94,7 @@ def describe(found: Judged, *, words: bool) -> str:
     return ", ".join(f"{name} {value}" for name, value in {**flags, **lists}.items() if value or name in flags)
 
 
-COUNTS = {
+COUNTS: dict[str, Callable[[Sequence[Judged]], int]] = {
     "questions": len,
     "the figure asked for is stated": lambda found: sum(one.answered for one in found),
     "the primary source is cited first": lambda found: sum(one.primary_first for one in found),
@@ -111,11 +111,12 @@ COUNTS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("clones", type=Path)
     parser.add_argument("--half", type=int, choices=(0, 1))
     parser.add_argument("--only", default="", help="ids of facts, with commas between them")
     arguments = parser.parse_args()
-    asyncio.run(measure(arguments.clones, arguments.half, tuple(filter(None, arguments.only.split(",")))))
+    if not (clones := os.environ.get("SITE_CLONES")):
+        sys.exit("SITE_CLONES names no folder: benchmarks/site_pages.py says what it holds")
+    asyncio.run(measure(Path(clones), arguments.half, tuple(filter(None, arguments.only.split(",")))))
 
 
 if __name__ == "__main__":

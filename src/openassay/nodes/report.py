@@ -357,6 +357,7 @@ def build_answers(
                 others = [count for at, count in enumerate(matter.backing) if at != side]
                 if (
                     len(matter.backing) != len(matter.sides)
+                    or all(claim.mark is Mark.SINGLE for claim in bound)  # several documents, and one voice
                     or matter.backing[side] < MIN_BACKING
                     or matter.backing[side] <= max(others)
                 ):

@@ -22,6 +22,7 @@ from openassay.reasoning.rules.short_answers import compare_answers
 from openassay.reasoning.rules.understand import extract_topic
 from openassay.text.questions import ASKING, answer_kinds, find_year_range, has_answer_kind
 from openassay.text.relations import find_main_figure, find_years, gives_other_value, is_same_fact, relate
+from openassay.text.sentences import split_sentences
 from openassay.text.words import QueryKey, content_words, find_names, fold, interleave_groups, query_key, stem, stems
 
 # Which claims cannot all hold, what settles it, and what the matter is.
@@ -96,7 +97,17 @@ def find_disagreements(
 
 
 def _are_at_odds(left: Claim, right: Claim) -> bool:
-    return relate(left.text, right.text) == "disagree" or gives_other_value(left.text, right.text)
+    """In the words of the claims, or of a sentence that each rests on: another source may put it so that nobody sees
+    what it is held against."""
+    if relate(left.text, right.text) == "disagree":
+        return True
+    ours, theirs = ({claim.text, *(span.quote for span in claim.spans)} for claim in (left, right))
+    return any(
+        gives_other_value(one, other)
+        for one in ours
+        for other in theirs
+        if len(split_sentences(one)) == len(split_sentences(other)) == 1
+    )
 
 
 def _add_conflict(

@@ -423,11 +423,14 @@ def read_answers(
     titles: Mapping[str, str] | None = None,
 ) -> list[AnswerReading]:
     """One a document, the best first."""
+    # What was replaced answers nothing, though another claim rests on the same passage.
+    replaced = [span for claim in claims if claim.superseded_by for span in claim.spans]
     places = [
         (claim.id, span)
         for claim in claims
         if claim.verdict is Verdict.SUPPORTED and not claim.superseded_by
         for span in claim.spans
+        if not any(span.document == old.document and span.start < old.end and old.start < span.end for old in replaced)
     ]
     found = []
     for document, option in _choose_answers(asked, [(span.document, span.quote) for _, span in places], titles).items():
