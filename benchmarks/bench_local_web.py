@@ -51,7 +51,7 @@ async def ask(fact: Fact, web: LocalWeb, *, show: bool) -> Judged:
         settings = load(data_dir=Path(folder), **web.settings)
         async with open_engine(settings) as engine:
             await engine.memory.set_preferences(LOCAL, Preferences(avoid=fact.deny))
-            run = await engine.start(make_question(fact), ResearchOptions())
+            run = await engine.start(make_question(fact), ResearchOptions(source="tavily"))
             outcome = await engine.wait(run.id)
     if outcome.report is None:
         sys.exit(f"{fact.id}: no report: {outcome.run.error}")

@@ -119,10 +119,13 @@ def make_family(fact: Fact, today: date) -> list[LocalPage]:
         )
 
     return [
-        page("primary", fact.host, f"releases/{slug}-{fact.published:%Y-%m}", f"{fact.title}, {fact.when}", release, fact.published, fact.who),
-        page("stale", fact.host, f"releases/{slug}-{fact.old_published:%Y-%m}", f"{fact.title}, {fact.old_when}", [before, *fact.background[:1]], fact.old_published, fact.who),
+        page("primary", fact.host, f"releases/{slug}-{fact.published:%Y-%m}", f"{fact.title}, {fact.when}",
+             release, fact.published, fact.who),
+        page("stale", fact.host, f"releases/{slug}-{fact.old_published:%Y-%m}", f"{fact.title}, {fact.old_when}",
+             [before, *fact.background[:1]], fact.old_published, fact.who),
         page("copy", paper, f"news/{slug}", f"{asked}: the new figures", release, fact.published + timedelta(days=1)),
-        page("copy", other, f"business/{slug}-explained", f"{fact.title}: what you need to know", [*release, "Our newsletter has more stories like this every morning."], fact.published + timedelta(days=2)),
+        page("copy", other, f"business/{slug}-explained", f"{fact.title}: what you need to know",
+             [*release, "Our newsletter has more such stories every morning."], fact.published + timedelta(days=2)),
         page("retelling", third, f"story/{slug}", f"New figures on {fact.title[0].lower()}{fact.title[1:]}", [
             f"{fact.who} has brought its figures up to date, and they were awaited with some impatience.",
             f"According to {fact.who}, {_lower(fact.told.format(value=fact.value, when=fact.when))}",
@@ -139,7 +142,8 @@ def make_family(fact: Fact, today: date) -> list[LocalPage]:
         ], today - timedelta(days=5)),
         page("spam", second_farm, f"facts/{slug}", f"{fact.title} facts and figures", [
             f"Are you looking for {_lower(fact.title)}? Our team of experts has collected everything about it.", wrong,
-            "These facts and figures were checked by our editors and will surprise you. Click on the next page for more.",
+            "These facts and figures were checked by our editors and will surprise you. "
+            "Click on the next page for more.",
         ], None),
         LocalPage(
             f"http://{WALLED[seed % 2]}/analysis/{slug}", f"Analysis: {asked}",

@@ -379,9 +379,13 @@ def build_answers(
 def order_answers(
     answers: Sequence[ShortAnswer], claims: Mapping[str, Claim], cards: Sequence[SourceCard]
 ) -> tuple[ShortAnswer, ...]:
-    """Order the answers: asserted ones first, then those at first hand, then the newest. Of several, each says of when
-    it is."""
+    """Order the answers: asserted ones first, then those at first hand, then the newest; and so the sources of each.
+    Of several, each says of when it is."""
     by_id = {card.id: card for card in cards}
+
+    def cite(answer: ShortAnswer) -> ShortAnswer:
+        first_hand = [id for id in answer.citations if id in by_id and by_id[id].primary]
+        return answer.model_copy(update={"citations": tuple(dict.fromkeys((*first_hand, *answer.citations)))})
 
     def sort_key(answer: ShortAnswer) -> tuple[bool, bool, str]:
         sources = [by_id[id] for id in answer.citations if id in by_id]
@@ -389,7 +393,7 @@ def order_answers(
         days = [card.published for card in sources if card.published]
         return not answer.disputed, any(card.primary for card in sources), max(years or days, default="")
 
-    ordered = sorted(answers, key=sort_key, reverse=True)
+    ordered = sorted(map(cite, answers), key=sort_key, reverse=True)
     if len(ordered) < 2:
         return tuple(ordered)
     told = [", ".join(filter(None, (answer.about, _tell_time(answer, claims, by_id)))) for answer in ordered]
