@@ -39,7 +39,7 @@ from openassay.state import (
     load_vetoes,
 )
 from openassay.text.questions import needs_recent_sources
-from openassay.text.urls import canonicalize_url
+from openassay.text.urls import canonicalize_url, host_of
 from openassay.text.words import find_names, interleave_groups, stem, stems, words
 from openassay.verification.sources import Credibility, rate_sources
 
@@ -311,11 +311,11 @@ async def _read_page(request: PageRequest, task: Task, context: ResearchContext)
         "cached": page.cached,
         "again": page.again,
         "round": task["key"].partition(":")[0],
-        "page": document.model_dump(mode="json", include=_PAGE_FIELDS) if document else {},
+        "page": document.model_dump(mode="json", include=_PAGE_FIELDS, exclude_none=True) if document else {},
     }
 
 
-_PAGE_FIELDS = {"url", "host", "title", "author", "published", "publisher", "origin"}
+_PAGE_FIELDS = {"title", "author", "published", "publisher", "origin"}
 
 
 async def load_read_documents(state: State, context: ResearchContext, names: Iterable[str]) -> dict[str, Document]:
@@ -325,8 +325,10 @@ async def load_read_documents(state: State, context: ResearchContext, names: Ite
     found: dict[str, list[Document]] = {}
     for outcome in load_harvests(state).values():
         if (name := outcome["document"]) in documents and (page := outcome.get("page")):
-            known = documents[name].model_dump(exclude={"hash"}) | page
-            found.setdefault(name, []).append(Document.model_validate({"hash": name, **known}))
+            url = outcome["address"]
+            update = dict.fromkeys(_PAGE_FIELDS) | {**page, "url": url, "host": host_of(url)}
+            fields = documents[name].model_dump() | update
+            found.setdefault(name, []).append(Document.model_validate(fields))
     several = [page for pages in found.values() if len(pages) > 1 for page in pages]
     if not several:
         return documents
