@@ -244,12 +244,15 @@ def after_verifying(state: State, runtime: Runtime[ResearchContext]) -> Literal[
     return "approve_claims" if due_breakpoints("claims", state, runtime.context) else "write"
 
 
-ReviewRoute = Literal["dispatch", "write", "approve_review", "approve_output", "publish", "fallback"]
+ReviewRoute = Literal["write", "approve_review", "approve_output", "publish", "fallback"]
 
 
-def after_review(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute:
-    if state["draft"] is None:
-        return "dispatch"  # for what the review has found missing
+def after_review(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute | Literal["dispatch"]:
+    """Go on by what the review says; without a draft, it has found a part missing that is now searched for."""
+    return "dispatch" if state["draft"] is None else _route_draft(state, runtime)
+
+
+def _route_draft(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute:
     if due_breakpoints("review", state, runtime.context):
         return "approve_review"
     stops = due_breakpoints("output", state, runtime.context)
@@ -268,7 +271,7 @@ def _route_revision(state: State, runtime: Runtime[ResearchContext]) -> Literal[
 def after_review_approval(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute:
     if state["rejected"]:
         return "fallback"
-    return "write" if load_edits(state).get("rewrite") else after_review(state, runtime)
+    return "write" if load_edits(state).get("rewrite") else _route_draft(state, runtime)
 
 
 def after_output_approval(

@@ -38,6 +38,7 @@ from openassay.reasoning.base import (
 )
 from openassay.reasoning.llm import STEPS, LLMReasoner
 from openassay.reasoning.llm.forms import Number, Numbers, OutputForm, Score, Text, build_schema, parse_form
+from openassay.reasoning.llm.prose import remove_marks
 from openassay.reasoning.llm.step import TokenStream, estimate_tokens, read_texts
 from openassay.reasoning.rules import RuleReasoner
 from tests.fakes.reasoner import FakeCompanies
@@ -1226,7 +1227,7 @@ async def test_the_draft_is_heard_while_it_is_written() -> None:
     mind, _, events = reasoner(WRITTEN)
     await mind.write(WRITE_REQUEST)
     heard = events.of_kind("token")
-    texts = [str(sentence["text"]) for sentence in WRITTEN["sentences"]]
+    texts = [remove_marks(str(sentence["text"])) for sentence in WRITTEN["sentences"]]
     assert "".join(str(token["text"]) for token in heard).splitlines() == texts
     assert all(token["draft"] is True for token in heard)
     assert 1 < len(heard) <= sum(map(len, texts)) // 40 + 2, "in batches"

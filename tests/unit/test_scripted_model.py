@@ -153,7 +153,7 @@ async def test_every_step_has_a_usable_answer(room: int) -> None:
     critique = await reasoner.critique(CritiqueRequest(plan=plan, draft=draft, claims=claims))
     assert 7.5 <= critique.score < 8, "single sources, truly told"
     assert "urban heat islands" in await reasoner.condense([ThreadMessage(role="user", content=QUESTION)], "")
-    writing = {"write"} if room == 3_000 else {"outline", "section", "opening"}
+    writing = {"write"} if room == 3_000 else {"compose"}
     assert trial.steps == writing | {
         "understand", "questions", "plan", "queries", "read", "analyse", "claims", "judge", "critique", "condense",
     }  # fmt: skip
