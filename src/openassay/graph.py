@@ -247,7 +247,9 @@ def after_verifying(state: State, runtime: Runtime[ResearchContext]) -> Literal[
 ReviewRoute = Literal["write", "approve_review", "approve_output", "publish", "fallback"]
 
 
-def after_review(state: State, runtime: Runtime[ResearchContext]) -> ReviewRoute | Literal["dispatch"]:
+def after_review(
+    state: State, runtime: Runtime[ResearchContext]
+) -> Literal["dispatch", "write", "approve_review", "approve_output", "publish", "fallback"]:
     """Go on by what the review says; without a draft, it has found a part missing that is now searched for."""
     return "dispatch" if state["draft"] is None else _route_draft(state, runtime)
 

@@ -22,7 +22,8 @@ analyse dispatch            analyse verify
 verify approve_claims       verify write          verify fallback
 approve_claims approve_claims   approve_claims write   approve_claims fallback
 write review
-review dispatch             review write          review approve_review review approve_output  review publish      review fallback
+review dispatch             review write          review approve_review  review approve_output
+review publish              review fallback
 approve_review approve_review   approve_review write   approve_review approve_output
 approve_review publish      approve_review fallback
 approve_output approve_output   approve_output write   approve_output publish   approve_output fallback
