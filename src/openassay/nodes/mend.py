@@ -58,8 +58,8 @@ MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 40, 10  # that a title is held against, an
 MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in its claims
 PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
-MOST_DRAWN = 3  # sentences of a document that a claim is drawn from
-SAID_AGAIN = 0.75  # of its words in another sentence: it says nothing new
+MOST_DRAWN = 5  # sentences of a document that a claim is drawn from
+SAID_AGAIN = 0.6  # of its words in another sentence: it says nothing new
 NO_CLAIM = "it says something of the world and names no claim"
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
 MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
@@ -145,7 +145,7 @@ class DraftChecker:
         if not sentence.claims:
             return "" if self._terms.covers(sentence.text) else NO_CLAIM
         bound = self.find_bound(sentence)
-        if len(bound) < len(set(sentence.claims)):
+        if not bound or (sentence.kind == "fact" and len(bound) < len(set(sentence.claims))):
             return "it names a claim that is not borne out"
         quotes = [span.quote for claim in bound for span in claim.spans]
         if strange := find_addresses(sentence.text, quotes):
@@ -172,6 +172,13 @@ class DraftChecker:
         """Whether a sentence that names no claim may be one on what the sources leave open: it speaks of that, with no
         figure, name or address that neither the question nor a claim that holds has."""
         return self._limits.may_tell_limits(text) and not find_addresses(text, [])
+
+    def has_few_words(self, sentence: DraftSentence) -> bool:
+        """Whether a sentence has hardly a word in common with the passages of its claims."""
+        quotes = [span.quote for claim in self._matcher.get_claims(sentence.claims) for span in claim.spans]
+        if sentence.kind == "synthesis":
+            return not has_common_words(sentence.text, quotes)
+        return any(check_wording(sentence.text, quotes))
 
     def may_frame(self, text: str) -> bool:
         """Whether a sentence may stand without a claim: it speaks of the research or of what the sources leave open."""
@@ -227,7 +234,9 @@ class DraftChecker:
         if exchanged := whole.find_objections(text):
             return exchanged
         objections = whole.find_objections(text, weak=True)
-        return [problem for problem in objections if problem.kind != "name"] + strange
+        # "Two years later" and "a third design" are worked out, and a language model has judged that.
+        counted = [problem for problem in objections if problem.kind != "name" and (weak or is_numeral(problem.text))]
+        return counted + strange
 
     def is_verbatim(self, sentence: DraftSentence) -> bool:
         plain = fold(sentence.text)
@@ -235,6 +244,12 @@ class DraftChecker:
             plain == fold(claim.text) or any(plain in fold(span.quote) for span in claim.spans)
             for claim in self.find_bound(sentence)
         )
+
+
+def is_numeral(problem: str) -> bool:
+    """Whether the figure that a problem is about is told in digits."""
+    said = problem.removeprefix("the figure ")
+    return said == problem or any(letter.isdigit() for letter in said.split()[0])
 
 
 def spell_labels(sentence: DraftSentence) -> str:
@@ -506,12 +521,13 @@ async def draw_claims(
     said = [Judgement(verdict=Verdict.SUPPORTED, score=0.9) for one in wordings.values() for _ in one.contexts]
     credibility = {name: assess_credibility(document) for name, document in documents.items()}
     decided = await decide_claims(list(wordings.values()), said, documents, credibility, context.reasoner)
-    return draft.model_copy(update={"sections": tuple(sections)}), {claim.id: claim for claim in decided}
+    drawn = {claim.id: claim for claim in decided if claim.verdict is Verdict.SUPPORTED}
+    return draft.model_copy(update={"sections": tuple(sections)}), drawn
 
 
 def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker) -> list[DraftSentence]:
     """Bind a sentence that states something and names no claim to those of its paragraph: what these amount to often
-    stands before them. A judge reads whether it follows."""
+    stands before them. So is one that has hardly a word of the claims it names. A judge reads whether it follows."""
     paragraphs = list[list[DraftSentence]]()
     for sentence in sentences:
         if sentence.opens or not paragraphs:
@@ -519,13 +535,15 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
         paragraphs[-1].append(sentence)
     bound = list[DraftSentence]()
     for paragraph in paragraphs:
-        named = tuple(dict.fromkeys(id for one in paragraph for id in one.claims))[:MOST_PARAGRAPH_CLAIMS]
-        kind: Literal["fact", "synthesis"] = "synthesis" if len(named) > 1 else "fact"
+        named = tuple(dict.fromkeys(id for one in paragraph for id in one.claims))
         for sentence in paragraph:
-            speaks_of_research = sentence.claims or checker.may_frame(sentence.text)
-            bound.append(
-                sentence if speaks_of_research else sentence.model_copy(update={"claims": named, "kind": kind})
-            )
+            states = bool(sentence.claims) or not checker.may_frame(sentence.text)
+            if states and (not sentence.claims or checker.has_few_words(sentence)):
+                # Its own claims first; what it says of them may have the words of the others.
+                whole = tuple(dict.fromkeys((*sentence.claims, *named)))[:MOST_PARAGRAPH_CLAIMS]
+                kind: Literal["fact", "synthesis"] = "synthesis" if len(whole) > 1 else "fact"
+                sentence = sentence.model_copy(update={"claims": whole, "kind": kind})
+            bound.append(sentence)
     return bound
 
 

@@ -82,6 +82,10 @@ async def review(state: State, runtime: Runtime[ResearchContext]) -> State:
         recommendation = recommend(earlier.score, earlier.issues)
         critique = earlier.model_copy(update={"recommendation": recommendation})
         version = {**best, "critique": critique.plain()}
+    if draft.composed and not revisions and critique.recommendation == "revise" and not _has_critical(critique):
+        # Every sentence of it was judged, and nobody writes it again: what it lacks is told in it, not at its top.
+        critique = critique.model_copy(update={"recommendation": "approve"})
+        version = {**version, "critique": critique.plain()}
     if critique.recommendation == "revise" and critique.searches and (analysis := load_analysis(state)):
         # The next version is written from claims that are drawn anew, so of this one only what is wanted is kept.
         wanted = "; ".join(query for queries in critique.searches.values() for query in queries)
@@ -153,8 +157,11 @@ def can_search_again(state: State) -> bool:
 
 
 def _critique_rank(critique: Critique) -> tuple[bool, bool, float]:
-    critical = any(issue.severity == "critical" for issue in critique.issues)
-    return critique.recommendation == "approve", not critical, critique.score
+    return critique.recommendation == "approve", not _has_critical(critique), critique.score
+
+
+def _has_critical(critique: Critique) -> bool:
+    return any(issue.severity == "critical" for issue in critique.issues)
 
 
 # Fields in which a reader may come to harm by acting on a report. A word of the question that belongs to one field is
