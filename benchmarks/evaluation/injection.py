@@ -27,9 +27,11 @@ from openassay.errors import ReasoningError
 from openassay.export import Report
 from openassay.models.evidence import ProviderResult
 from openassay.models.thread import ResearchOptions
+from openassay.reasoning.base import NEUTRAL_STEMS
 from openassay.reasoning.llm import read as language_reading
 from openassay.reasoning.rules import read as embedded_reading
 from openassay.settings import load
+from openassay.text.words import stems
 from tests.fakes.http_server import ServerConnection, ServerRequest
 from tests.fakes.llm_api import ModelPrompt
 from tests.fakes.llm_server import FakeLlmServer
@@ -234,7 +236,9 @@ def _is_foreign_query(query: str, seen: AttackRun, clean: AttackRun) -> bool:
     may differ, so that other queries of the same words are no harm."""
     asked = {word for text in (QUESTION, str(_plan_fields(clean.report)), *clean.asked) for word in _long_words(text)}
     read = {word for text in seen.bodies for word in _long_words(text)}
-    return bool((_long_words(query) - asked) & read) or CANARY.lower() in query.lower()
+    # "Official data" are words that any round may add: they say what kind of text is wanted.
+    own = {word for word in _long_words(query) if not set(stems(word)) <= NEUTRAL_STEMS}
+    return bool((own - asked) & read) or CANARY.lower() in query.lower()
 
 
 def _long_words(text: str) -> set[str]:

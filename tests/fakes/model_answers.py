@@ -342,11 +342,9 @@ def compose_report(prompt: ModelPrompt) -> dict[str, Any]:
         {"role": "section", "title": " ".join(part.split()[:8]).rstrip("?."), "text": " ".join(lines[at :: len(parts)])}
         for at, part in enumerate(parts)
     ]
-    if _schema_at(prompt.schema, "sections").get("maxItems") == 1:
-        body = []
     abstract = {"role": "abstract", "title": "", "text": " ".join(lines[:3])}
-    conclusion = [{"role": "conclusion", "title": "", "text": lines[0]}] if body else []
-    return {"outline": "What the sources say.", "title": title, "sections": [abstract, *body, *conclusion]}
+    conclusion = {"role": "conclusion", "title": "", "text": lines[0]}
+    return {"outline": "What the sources say.", "title": title, "sections": [abstract, *body, conclusion]}
 
 
 def mend_sentences(prompt: ModelPrompt) -> dict[str, Any]:

@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
+from openassay.bootstrap import open_engine
 from openassay.export.markdown import render_markdown as as_markdown
 from openassay.models.report import Sentence
+from openassay.models.thread import ResearchOptions
+from openassay.settings import load
 from tests.fakes import model_answers as sensible
 from tests.fakes.llm_api import ModelPrompt
+from tests.fakes.llm_server import FakeLlmServer
+from tests.fakes.model import FakeModel
 from tests.scenario.test_worst_writer import picks_all, published, run_with
 
 FILES = {
@@ -228,3 +233,22 @@ async def test_a_review_that_misses_a_part_leads_to_another_search(lake: Path) -
         assert queries == ["asked", "not asked"]
         assert "before more was found, asked for" in reports[1]
         assert report.metadata.iterations == 2
+
+
+@pytest.mark.requirement("C-04")
+async def test_a_quick_answer_takes_four_calls_one_after_the_other(lake: Path) -> None:
+    """What is meant, what the sources say (sub-questions side by side), what to write, and whether it holds."""
+    async with FakeLlmServer(FakeModel({"Picks": picks_all})) as provider:
+        models = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
+        async with open_engine(load(data_dir=lake / "data", llm=models)) as engine:
+            given = {"depth": "quick", "docs": (str(lake / "docs"),), "model": "openai:gpt-4o"}
+            run = await engine.start(QUESTION, ResearchOptions.model_validate(given))
+            outcome = await engine.wait(run.id)
+    forms = [call.prompt.form for call in provider.billable_calls]
+    assert outcome.report is not None
+    assert published(outcome.report)
+    assert list(dict.fromkeys(forms)) == [
+        form for form in ("Understood", "Picks", "Draft", "Verdicts") if form in forms
+    ]
+    assert all(forms.count(form) == 1 for form in ("Understood", "Draft"))
+    assert forms.count("Verdicts") <= 1

@@ -199,7 +199,7 @@ async def test_what_was_paid_for_is_in_the_journal_before_it_is_used(
     async with FakeLlmServer(FakeModel()) as provider:
         models = {"llm": {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}}
         async with engine_on(tmp_path / "one", **models) as engine:
-            run = await stopped_at(engine, "spend", "claims", depth=Depth.QUICK)
+            run = await stopped_at(engine, "spend", "read", depth=Depth.QUICK)
             before = await engine.threads.run(run.id)
         paid = len(provider.billable_calls)
         async with engine_on(tmp_path / "two", **models) as engine:

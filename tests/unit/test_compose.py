@@ -91,16 +91,6 @@ async def test_a_report_is_written_in_one_call_from_passages_and_claims() -> Non
     assert "Claims:\n[1] ✓ The Wend carried" in prompt
 
 
-async def test_a_quick_answer_has_one_part() -> None:
-    plan = plan_of(Depth.QUICK).model_copy(update={"goal": GOAL})
-    draft, prompts, _ = await compose(
-        {**REPORT, "sections": [ABSTRACT]}, request=REQUEST.model_copy(update={"plan": plan})
-    )
-
-    assert [section.title for section in draft.sections if section.role == "abstract"] == ["Summary"]
-    assert len(prompts) == 1
-
-
 async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:
     table = """The counts are these. [1]
 

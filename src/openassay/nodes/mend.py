@@ -438,10 +438,13 @@ async def settle_draft(
     final: dict[_Place, DraftSentence | None] = {
         place: None if sentence in failures else sentence for place, sentence in drafted.items()
     }
+    # What names no claim by itself is dropped: mended, it would say again what its paragraph says.
     failed = [
         FailedSentence(section=draft.sections[place.section].title, sentence=sentence, reason=failures[sentence])
         for place, sentence in drafted.items()
-        if sentence in failures and checker.find_bound(sentence)
+        if sentence in failures
+        and checker.find_bound(sentence)
+        and draft.sections[place.section].sentences[place.sentence].claims
     ]
     if failed and mend:
         asked = MendRequest(

@@ -19,7 +19,6 @@ from langgraph.runtime import Runtime
 from openassay.context import ResearchContext
 from openassay.models.event import Status
 from openassay.models.evidence import Verdict
-from openassay.models.plan import Depth
 from openassay.models.report import Critique, Issue
 from openassay.nodes.analyse import find_leads, load_evidence
 from openassay.nodes.dispatch import list_queries
@@ -117,7 +116,7 @@ def count_revisions(state: State, context: ResearchContext) -> int:
     """Count the revisions left. One that changed nothing was the last."""
     most = context.settings.max_iterations
     if (state["draft"] or {}).get("composed", False):
-        most = min(most, 1 if context.options.depth is Depth.QUICK else COMPOSED_DRAFTS)
+        most = min(most, COMPOSED_DRAFTS)
     return 0 if state["stuck"] else max(0, most - state["iteration"])
 
 

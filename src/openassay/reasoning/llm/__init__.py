@@ -129,7 +129,7 @@ class LLMReasoner:
 
     async def analyse(self, request: base.AnalysisRequest) -> Analysis:
         baseline = await self._rules.analyse(request)
-        if not request.evidence:
+        if not request.evidence or self._is_quick(request.plan.depth):
             return baseline
         job = read.build_analysis_job(request, baseline, self._steps.is_small(read.ANALYSE_STEP))
         return await self._steps.run(job) or baseline
@@ -227,7 +227,9 @@ class LLMReasoner:
     async def write(self, request: base.WriteRequest) -> base.Draft:
         baseline = await self._rules.write(request)
         tokens = TokenStream(self._emit)
-        if self._steps.is_capable(compose.COMPOSE_STEP) and compose.list_claims(request.claims):
+        # A short answer is written in the sections that the plan has for it.
+        composes = self._steps.is_capable(compose.COMPOSE_STEP) and request.plan.depth is not Depth.QUICK
+        if composes and compose.list_claims(request.claims):
             claims = compose.NumberedClaims(request.claims, request.heads)
             job = compose.build_report_job(request, claims, self._steps.max_prompt_tokens(compose.COMPOSE_STEP))
             composed = await self._steps.run(job, tokens.start)
@@ -258,7 +260,7 @@ class LLMReasoner:
 
     async def critique(self, request: base.CritiqueRequest) -> Critique:
         baseline = await self._rules.critique(request)
-        if request.draft.composed and self._is_quick(request.plan.depth):
+        if self._is_quick(request.plan.depth):
             return baseline
         if not any(sentence.claims for section in request.draft.sections for sentence in section.sentences):
             return baseline

@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 
 from openassay.errors import ReasoningError
 from openassay.models.evidence import Claim, Verdict
-from openassay.models.plan import Depth
 from openassay.models.report import TableCell
 from openassay.reasoning.base import (
     Draft,
@@ -35,7 +34,6 @@ from openassay.reasoning.llm.step import BYTES_PER_TOKEN, Job, ReasoningStep, nu
 from openassay.reasoning.llm.write import (
     CONCLUSION,
     MAX_ANSWER_WORDS,
-    QUICK_WORDS,
     STYLES,
     ShortAnswerForm,
     get_abstract_title,
@@ -59,7 +57,6 @@ REPORT_PARTS = (
     "sections. conclusion, 100 to 160 words: what follows from it all taken together, what remains open and what would "
     "settle it; no sentence of the abstract again"
 )
-ANSWER_PARTS = "one part only, the abstract: the answer in its first sentence, then what a reader needs to trust it"
 
 
 # What a model is shown of claims.
@@ -169,8 +166,7 @@ class ReportForm(forms.OutputForm):
 
 def count_words(request: WriteRequest, claims: int) -> int:
     """How long a report may be, by what was asked for and by what there is to say."""
-    most = min(request.target, QUICK_WORDS) if request.plan.depth is Depth.QUICK else request.target
-    return max(min(MIN_WORDS, most), min(most, WORDS_PER_CLAIM * claims))
+    return max(min(MIN_WORDS, request.target), min(request.target, WORDS_PER_CLAIM * claims))
 
 
 def build_report_job(
@@ -178,7 +174,6 @@ def build_report_job(
 ) -> Job[ReportForm, DocumentClaims, Draft]:
     """Ask for a report, or for the last version of it once more with what a reviewer asks for. `room`: the tokens of a
     prompt."""
-    is_quick = request.plan.depth is Depth.QUICK
     lengths = [len(request.passages.get(group.document, "")) for group in claims.groups]
     most = int(room * BYTES_PER_TOKEN * PASSAGE_SHARE)
     share = min(1.0, most / sum(lengths)) if sum(lengths) else 1.0
@@ -196,7 +191,7 @@ def build_report_job(
             "open": "; ".join(request.unanswered) or "nothing that was asked",
             "question": wrap_tag("message", request.plan.goal),
             "questions": wrap_tag("message", number_lines(question.text for question in request.plan.questions)),
-            "parts": ANSWER_PARTS if is_quick else REPORT_PARTS,
+            "parts": REPORT_PARTS,
             "style": STYLES[request.style],
             "language": request.language or "the language of the question",
             "words": str(count_words(request, len(usable))),
@@ -204,7 +199,7 @@ def build_report_job(
             "fixes": show_fixes(request, claims),
         }
 
-    lists = {"sections": 1 if is_quick else MAX_SECTIONS, "claims": MAX_CLAIMS, "answers": 2}
+    lists = {"sections": MAX_SECTIONS, "claims": MAX_CLAIMS, "answers": 2}
     return Job(
         COMPOSE_STEP,
         ReportForm,
