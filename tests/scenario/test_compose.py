@@ -242,7 +242,7 @@ async def test_a_quick_answer_takes_four_calls_one_after_the_other(lake: Path) -
         models = {"model": "openai:gpt-4o", "endpoints": {"openai": f"{provider.url}/v1"}}
         async with open_engine(load(data_dir=lake / "data", llm=models)) as engine:
             given = {"depth": "quick", "docs": (str(lake / "docs"),), "model": "openai:gpt-4o"}
-            run = await engine.start(QUESTION, ResearchOptions.model_validate(given))
+            run = await engine.start("How large was Lake Marrow in 2019?", ResearchOptions.model_validate(given))
             outcome = await engine.wait(run.id)
     forms = [call.prompt.form for call in provider.billable_calls]
     assert outcome.report is not None

@@ -129,7 +129,7 @@ class LLMReasoner:
 
     async def analyse(self, request: base.AnalysisRequest) -> Analysis:
         baseline = await self._rules.analyse(request)
-        if not request.evidence or self._is_quick(request.plan.depth):
+        if not request.evidence or (self._is_quick(request.plan.depth) and not baseline.gaps):
             return baseline
         job = read.build_analysis_job(request, baseline, self._steps.is_small(read.ANALYSE_STEP))
         return await self._steps.run(job) or baseline
