@@ -12,7 +12,7 @@ from tests.browser.ui.accessibility import violations
 from tests.browser.ui.conftest import Opened, OpenSite, shot
 from tests.browser.ui.site import Site
 
-PLANCK = re.compile(r"^The Planck Collaboration inferred a Hubble constant of 67\.4")
+PLANCK = re.compile(r"^(?:In 2018 the|The) Planck Collaboration inferred a Hubble constant of 67\.4")
 INTERACTION = 400  # ms: see pace.py
 
 
