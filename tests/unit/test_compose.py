@@ -10,7 +10,7 @@ from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.mend import DraftChecker, bind_to_paragraphs
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
 from openassay.reasoning.llm.compose import NumberedClaims
-from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks, split_marked
+from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks, split_with_marks
 from openassay.reasoning.llm.step import read_texts
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
@@ -127,7 +127,7 @@ async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:
     ],
 )
 def test_marks_belong_to_the_sentence_they_stand_behind(text: str, found: list[tuple[str, tuple[int, ...]]]) -> None:
-    assert [(plain, marks.numbers) for plain, marks in split_marked(text)] == found
+    assert [(plain, marks.numbers) for plain, marks in split_with_marks(text)] == found
 
 
 def test_a_reader_who_watches_sees_no_marks() -> None:

@@ -74,13 +74,13 @@ def _take_out(sentence: DraftSentence) -> DraftSentence:
 
 def _read_paragraph(text: str, claims: ClaimNumbers) -> Iterator[DraftSentence]:
     opens = True
-    for plain, marks in split_marked(text):
+    for plain, marks in split_with_marks(text):
         if sentence := build_sentence(plain, marks, claims):
             yield sentence.model_copy(update={"opens": opens})
             opens = False
 
 
-def split_marked(text: str) -> Iterator[tuple[str, SentenceMarks]]:
+def split_with_marks(text: str) -> Iterator[tuple[str, SentenceMarks]]:
     """Take a paragraph apart into sentences with their marks, which may stand before or behind the full stop."""
     found = list[SentenceMarks]()
 
