@@ -32,7 +32,7 @@ async def test_readers_who_are_cut_off_are_told_the_same_through_a_restart(tmp_p
     tally = await trial(tmp_path, runs=2, readers=20, cuts=4, stops=(signal.SIGKILL,), latency=0.3, seed=3)
     assert tally.cuts == 80
     assert {thread: len(tally.hashes(thread)) for thread in tally.again} == dict.fromkeys(tally.again, 1)
-    assert all(reader.told > 90 for reader in tally.again.values())
+    assert all(reader.told > 60 for reader in tally.again.values())
 
 
 @pytest.mark.slow
