@@ -17,7 +17,8 @@ from benchmarks.evaluation.measure import EvalMeasure, EvalValue, EvalValues, Fi
 from openassay.companies.register import LazyCompanyRegister
 from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, Document, Judgement, QuoteSpan, Verdict
-from openassay.nodes.mend import DraftChecker, find_failures
+from openassay.nodes.draft_checker import DraftChecker
+from openassay.nodes.mend import find_failures
 from openassay.nodes.verify import add_context, read_contexts
 from openassay.reasoning.base import DraftSentence, SynthesisPair
 from openassay.reasoning.llm.compose import NumberedClaims

@@ -7,7 +7,8 @@ import pytest
 from openassay.models.evidence import Claim, Disagreement, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
-from openassay.nodes.mend import DraftChecker, bind_to_paragraphs
+from openassay.nodes.binding import bind_to_paragraphs
+from openassay.nodes.draft_checker import DraftChecker
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
 from openassay.reasoning.llm.compose import NumberedClaims
 from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks, split_with_marks

@@ -30,6 +30,7 @@ from openassay.reasoning.base import (
     Evidence,
     PlanRequest,
     QueryAttempt,
+    QueryAttempt,
     QueryRequest,
     ReadRequest,
     TypedQuery,
@@ -206,7 +207,13 @@ PLAN_REQUEST = PlanRequest(understanding=ASKED, depth=Depth.STANDARD)
 READ_REQUEST = ReadRequest(
     question=plan_of().questions[0], passages=PASSAGES, limit=10, titles={"survey": "A survey"}, share=0.25
 )
-QUERY_REQUEST = QueryRequest(question=plan_of().questions[0], understanding=ASKED, count=3, planned=("lake area",))
+QUERY_REQUEST = QueryRequest(
+    question=plan_of().questions[0],
+    understanding=ASKED,
+    count=2,
+    planned=("lake area",),
+    tried=(QueryAttempt(query=TypedQuery(text="lake area", type="web"), hits=0),),
+)
 ANALYSIS_REQUEST = AnalysisRequest(plan=plan_of(), evidence=EVIDENCE, coverage=COVERAGE, asked=("lake 1",))
 WRITE_REQUEST = WriteRequest(plan=plan_of(), claims=CLAIMS, banned=("pivotal",), unanswered=("What is expected?",))
 REVIEWED = DRAFT.model_copy(
@@ -712,7 +719,7 @@ async def test_the_planner_sees_what_the_person_said() -> None:
 
 async def test_a_plan_with_enough_queries_needs_no_more() -> None:
     mind, models, _ = reasoner(GOOD["queries"])
-    assert await mind.propose_queries(QUERY_REQUEST.model_copy(update={"planned": ("a", "b", "c")})) == ()
+    assert await mind.propose_queries(QUERY_REQUEST.model_copy(update={"planned": ("a", "b", "c"), "tried": ()})) == ()
     assert not models.prompts
 
 
@@ -791,7 +798,7 @@ async def test_passages_of_a_document_stand_together_under_its_title_and_date() 
 
 async def test_a_model_whose_plan_has_queries_is_not_asked_for_more_before_they_were_tried() -> None:
     mind, models, _ = reasoner({"queries": [{"text": "lake extent", "type": "web"}]})
-    planned = QUERY_REQUEST.model_copy(update={"planned": ("lake area", "lake size")})
+    planned = QUERY_REQUEST.model_copy(update={"tried": ()})  # one is enough of a capable model
     assert await mind.propose_queries(planned) == ()
     tried = planned.model_copy(update={"tried": (QueryAttempt(query=TypedQuery(text="lake area"), hits=0),)})
     assert [query.text for query in await mind.propose_queries(tried)] == ["lake extent"]

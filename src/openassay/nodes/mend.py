@@ -4,65 +4,26 @@ claims' own words what is left of them."""
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from openassay.context import ResearchContext
-from openassay.models.evidence import Claim, ContextItem, Document, Judgement, QuoteSpan, Verdict
+from openassay.models.evidence import Claim, Verdict
 from openassay.models.plan import Plan
-from openassay.nodes.verify import (
-    LEAST_KEPT,
-    ClaimWording,
-    decide_claims,
-    judge_statements,
-    read_contexts,
-)
-from openassay.reasoning.base import (
-    Draft,
-    DraftClaim,
-    DraftSentence,
-    FailedSentence,
-    MendRequest,
-    SynthesisPair,
-    WriteRequest,
-)
-from openassay.text.sentences import TextSpan
-from openassay.text.words import fold, stems
-from openassay.verification.context import (
-    LONGEST,
-    EvidenceContext,
-    find_figures,
-    find_needed_sentences,
-    read_context,
-    tell_author,
-)
-from openassay.verification.names import check_names
-from openassay.verification.polarity import StatementProblem
-from openassay.verification.sources import assess_credibility
-from openassay.verification.statement_check import extract_numbers
-from openassay.verification.synthesis import (
-    check_numbers,
-    check_synthesis,
-    find_given_numbers,
-    has_common_words,
-    settle_figure,
-    shorten_claim,
-    tell_figure,
-)
-from openassay.verification.terms import KnownTerms, collect_words, find_addresses, mask_unverified_terms
+from openassay.nodes.binding import bind_by_words, bind_to_paragraphs, draw_claims, rank_claims
+from openassay.nodes.draft_checker import NO_CLAIM, DraftChecker
+from openassay.nodes.verify import judge_statements
+from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
+from openassay.text.words import stems
+from openassay.verification.synthesis import settle_figure, shorten_claim, tell_figure
+from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
-from openassay.verification.wording import check_wording, content_share
 
-RETOLD = 0.9  # of the plain words of a fact that stand in its passages: then its names have to stand there too
 MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 40, 10  # that a title is held against, and may have
 MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in its claims
-PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
-MOST_DRAWN = 5  # sentences of a document that a claim is drawn from
 SAID_AGAIN = 0.6  # of its words in another sentence: it says nothing new
-NO_CLAIM = "it says something of the world and names no claim"
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
-MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
 MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
 
 _POINTS_BACK = re.compile(
@@ -70,202 +31,6 @@ _POINTS_BACK = re.compile(
 )
 
 SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
-
-
-def describe_document(document: Document) -> Iterator[ContextItem]:
-    if document.published:
-        yield ContextItem(document=document.hash, field="published", value=document.published.isoformat())
-    if document.title:
-        yield ContextItem(document=document.hash, field="title", value=document.title)
-    if author := tell_author(document):
-        yield ContextItem(document=document.hash, field="author", value=author)
-    if document.publisher:
-        yield ContextItem(document=document.hash, field="publisher", value=document.publisher)
-
-
-class DraftChecker:
-    """Tells why sentences cannot be published, by the claims of a run."""
-
-    def __init__(
-        self,
-        claims: Mapping[str, Claim],
-        documents: Mapping[str, Document],
-        matcher: ClaimMatcher,
-        terms: KnownTerms,
-        asked: str = "",
-    ) -> None:
-        """`asked`: the question, whose names need no source."""
-        # What a sentence may call people and parties: a passage of one claim often lacks what another tells of them.
-        self._names = [asked, *(claim.text for claim in claims.values() if claim.verdict is Verdict.SUPPORTED)]
-        # Of what is left open: the names that claims have, too.
-        self._limits = KnownTerms(self._names)
-        self._matcher = matcher
-        self._documents = documents
-        self._numbers: dict[str, frozenset[float]] = {}  # of these, as they are asked for
-        self._terms = terms
-        self._published = {name: one.published for name, one in documents.items() if one.published}
-
-    def find_bound(self, sentence: DraftSentence) -> tuple[Claim, ...]:
-        """The claims of a sentence, with what their documents say of themselves: a writer is shown it."""
-        return tuple(self._describe(claim) for claim in self._matcher.get_claims(sentence.claims))
-
-    def _describe(self, claim: Claim) -> Claim:
-        known = {(item.document, item.field) for item in claim.context}
-        added = [
-            item
-            for name in dict.fromkeys(span.document for span in claim.spans)
-            for item in describe_document(self._documents[name])
-            if (name, item.field) not in known
-        ]
-        return claim.model_copy(update={"context": (*claim.context, *added)})
-
-    def find_needed_context(self, sentence: DraftSentence) -> dict[str, Claim]:
-        """The claims of a sentence whose numbers stand only in what their documents say of themselves, or elsewhere in
-        these, with that."""
-        plain = self._matcher.get_claims(sentence.claims)
-        if not any(check_numbers(sentence.text, plain, sentence.derived, self._published)):
-            return {}
-        needed, told = dict[str, Claim](), sentence.text
-        missing = set(extract_numbers(told, worded=False))
-        missing -= find_given_numbers(told, self.find_bound(sentence), self._published)
-        for claim in self.find_bound(sentence):
-            added = list[QuoteSpan]()
-            for name in dict.fromkeys(span.document for span in claim.spans):
-                own = [span for span in claim.spans if span.document == name]
-                added += find_figures(told, read_context(self._documents[name], own), missing)
-                missing -= {number for span in added for number in extract_numbers(span.quote, worded=True)}
-            needed[claim.id] = claim.model_copy(update={"spans": tuple(dict.fromkeys((*claim.spans, *added)))})
-        return needed
-
-    def read_contexts(self, sentence: DraftSentence) -> list[EvidenceContext]:
-        return read_contexts([span for claim in self.find_bound(sentence) for span in claim.spans], self._documents)
-
-    def find_problem(self, sentence: DraftSentence) -> str:
-        """Say what is certain to be wrong with a sentence, whatever a judge says; empty if nothing is."""
-        if not sentence.claims:
-            return "" if self._terms.covers(sentence.text) else NO_CLAIM
-        bound = self.find_bound(sentence)
-        if not bound or (sentence.kind == "fact" and len(bound) < len(set(sentence.claims))):
-            return "it names a claim that is not borne out"
-        quotes = [span.quote for claim in bound for span in claim.spans]
-        if strange := find_addresses(sentence.text, quotes):
-            return f"its passages do not have {', '.join(strange)}"
-        if sentence.kind == "synthesis":
-            if not has_common_words(sentence.text, quotes):
-                return "it has hardly a word in common with its passages; use some of theirs"
-            faults = check_synthesis(sentence.text, bound, sentence.derived, self._published, self._find_numbers(bound))
-            return "; ".join(problem.text for problem in faults)
-        # What a row is called stands in other cells' passages, perhaps: a judge reads it.
-        said = sentence.cell.text if sentence.cell else sentence.text
-        problems = [*check_numbers(said, bound, sentence.derived, self._published, self._find_numbers(bound))]
-        problems += check_wording(sentence.text, quotes)
-        return "; ".join(problem.text for problem in problems)
-
-    def _find_numbers(self, bound: Sequence[Claim]) -> set[float]:
-        """The numbers that stand anywhere in the documents of claims; a judge says whether they are told of this."""
-        names = {span.document for claim in bound for span in claim.spans}
-        for name in names - self._numbers.keys():
-            self._numbers[name] = extract_numbers(self._documents[name].text[:LONGEST], worded=True)
-        return {number for name in names for number in self._numbers[name]}
-
-    def may_tell_limits(self, text: str) -> bool:
-        """Whether a sentence that names no claim may be one on what the sources leave open: it speaks of that, with no
-        figure, name or address that neither the question nor a claim that holds has."""
-        return self._limits.may_tell_limits(text) and not find_addresses(text, [])
-
-    def has_few_words(self, sentence: DraftSentence) -> bool:
-        """Whether a sentence has hardly a word in common with the passages of its claims."""
-        quotes = [span.quote for claim in self._matcher.get_claims(sentence.claims) for span in claim.spans]
-        if sentence.kind == "synthesis":
-            return not has_common_words(sentence.text, quotes)
-        return any(check_wording(sentence.text, quotes))
-
-    def may_frame(self, text: str) -> bool:
-        """Whether a sentence may stand without a claim: it speaks of the research or of what the sources leave open."""
-        return self._terms.covers(text) or self.may_tell_limits(text)
-
-    def explain(self, sentence: DraftSentence, judgement: Judgement) -> str:
-        """Say why a sentence does not hold after a judge has read it; empty if it does."""
-        if judgement.verdict is not Verdict.SUPPORTED:
-            narrower = f"; this much of it holds: {judgement.narrower}" if judgement.narrower else ""
-            return f"{judgement.reason or 'not borne out'}{narrower}"
-        bound = self.find_bound(sentence)
-        if judgement.embedded and sentence.kind == "fact" and not self._matcher.can_support(sentence.text, bound):
-            return "its claims do not say this"
-        objections = self._find_objections(sentence, bound, weak=judgement.embedded)
-        return "; ".join(problem.text for problem in objections)
-
-    def narrow(self, sentence: DraftSentence, judgement: Judgement) -> DraftSentence | None:
-        """Return what a judge says is left of a sentence, if it only leaves something out and nothing else speaks
-        against it."""
-        text = judgement.narrower
-        if sentence.cell or not text or len(text) >= len(sentence.text):
-            return None
-        left = sentence.model_copy(update={"text": text})
-        held = judgement.model_copy(update={"verdict": Verdict.SUPPORTED})
-        keeps = content_share(text, [sentence.text]) >= LEAST_KEPT
-        return left if keeps and not self.find_problem(left) and not self.explain(left, held) else None
-
-    def _find_objections(
-        self, sentence: DraftSentence, bound: Sequence[Claim], *, weak: bool
-    ) -> Sequence[StatementProblem]:
-        """Hold a sentence against all that it rests on: a judge that obeys a page says yes to anything. After a `weak`
-        judge its names have to stand there, and not only anywhere in the research."""
-        found = self.read_contexts(sentence)
-        claims = [TextSpan(0, len(claim.text), claim.text) for claim in bound]
-        whole = EvidenceContext(
-            document=found[0].document,
-            spans=found[0].spans,
-            head=" | ".join(one.head for one in found),
-            pieces=(*claims, *(piece for one in found for piece in one.pieces)),
-            published=found[0].published if len(found) == 1 else None,
-            whole="\n".join(one.whole[: LONGEST // len(found)] for one in found),
-        )
-        own = [whole.text, whole.head, whole.whole]
-        # In a sentence that is its passages' but for a name, a name of another matter was exchanged.
-        plain = " ".join(word for word in sentence.text.split() if not word[:1].isupper())
-        retold = sentence.kind == "fact" and content_share(plain, [whole.text]) >= RETOLD
-        texts = own if weak or retold else [*own, *self._names]
-        text = spell_labels(sentence)
-        strange = [*check_names(text, texts, whole.head.replace("|", " ").split(), strict=False)]
-        if sentence.kind == "synthesis":
-            return strange
-        # Of a copy all that was exchanged counts, of a free wording its figures.
-        if exchanged := whole.find_objections(text):
-            return exchanged
-        objections = whole.find_objections(text, weak=True)
-        # "Two years later" and "a third design" are worked out, and a language model has judged that.
-        counted = [problem for problem in objections if problem.kind != "name" and (weak or is_numeral(problem.text))]
-        return counted + strange
-
-    def is_verbatim(self, sentence: DraftSentence) -> bool:
-        plain = fold(sentence.text)
-        return any(
-            plain == fold(claim.text) or any(plain in fold(span.quote) for span in claim.spans)
-            for claim in self.find_bound(sentence)
-        )
-
-
-def is_numeral(problem: str) -> bool:
-    """Whether the figure that a problem is about is told in digits."""
-    said = problem.removeprefix("the figure ")
-    return said == problem or any(letter.isdigit() for letter in said.split()[0])
-
-
-def spell_labels(sentence: DraftSentence) -> str:
-    """Return the text of a sentence; in a table, names of rows and columns begin with a capital and are no names for
-    that."""
-    if sentence.cell is None:
-        return sentence.text
-    labels = [label for label in (sentence.cell.row, sentence.cell.column) if label]
-    *plain, text = [spell_first(label) for label in (*labels, sentence.cell.text)]
-    return f"{', '.join(plain)}: {text}"
-
-
-def spell_first(text: str) -> str:
-    """Without the capital that only the beginning of a text has."""
-    first = text.split()[0] if text.split() else ""
-    return text[0].lower() + text[1:] if first[1:].islower() or len(first) == 1 else text
 
 
 class DraftFailures(NamedTuple):
@@ -424,15 +189,24 @@ async def settle_draft(
     matcher = ClaimMatcher(claims.values(), request.titles)
     checker = DraftChecker(claims, documents, matcher, terms, request.plan.goal)
 
-    def settle(sentence: DraftSentence) -> DraftSentence:
-        figures = tuple(settle_figure(figure, checker.find_bound(sentence)) for figure in sentence.derived)
-        return sentence.model_copy(update={"derived": figures})
+    usable = rank_claims("", claims)
 
-    drafted = {
-        _Place(at, position): settle(sentence)
-        for at, section in enumerate(draft.sections)
-        for position, sentence in enumerate(bind_to_paragraphs(section.sentences, checker))
-    }
+    def settle(sentence: DraftSentence) -> DraftSentence:
+        sentence = bind_by_words(sentence, usable, checker)
+        bound = checker.find_bound(sentence)
+        figures = tuple(settle_figure(figure, bound) for figure in sentence.derived)
+        # A claim that did not hold bears nothing out; whether the others do is judged.
+        held = tuple(claim.id for claim in bound) or sentence.claims
+        return sentence.model_copy(update={"derived": figures, "claims": held})
+
+    def settle_all() -> dict[_Place, DraftSentence]:
+        return {
+            _Place(at, position): settle(sentence)
+            for at, section in enumerate(draft.sections)
+            for position, sentence in enumerate(bind_to_paragraphs(section.sentences, checker))
+        }
+
+    drafted = await asyncio.to_thread(settle_all)
     around = {sentence: rank_claims(sentence.text, claims) for sentence in drafted.values() if not sentence.claims}
     failures, _ = await find_failures(drafted.values(), checker, request.heads, context, around)
     final: dict[_Place, DraftSentence | None] = {
@@ -479,75 +253,6 @@ def says_nothing_new(sentence: DraftSentence, others: Sequence[DraftSentence]) -
         set(sentence.claims) & set(other.claims) and len(said & set(stems(other.text))) >= SAID_AGAIN * len(said)
         for other in others
     )
-
-
-def rank_claims(text: str, claims: Mapping[str, Claim]) -> list[Claim]:
-    """The claims that hold, those with most words of a text first."""
-    wanted = set(stems(text))
-    usable = [claim for claim in claims.values() if claim.verdict is Verdict.SUPPORTED]
-    return sorted(usable, key=lambda claim: -len(wanted & set(stems(claim.text))))
-
-
-async def draw_claims(
-    draft: Draft, claims: Mapping[str, Claim], documents: Mapping[str, Document], context: ResearchContext
-) -> tuple[Draft, dict[str, Claim]]:
-    """Draw claims from documents that sentences name by themselves: what each says in this matter, in its own words.
-    Return the draft with its sentences bound to these, and the claims."""
-    quoted: dict[str, list[Claim]] = {}
-    for claim in claims.values():
-        for name in dict.fromkeys(span.document for span in claim.spans):
-            quoted.setdefault(name, []).append(claim)
-    first = max((int(id[1:]) for id in claims if id[1:].isdecimal()), default=0) + 1
-    wordings = dict[str, ClaimWording]()
-
-    def draw(text: str, name: str) -> str:
-        """Return the id of the claim."""
-        own = [span for claim in quoted[name] for span in claim.spans if span.document == name]
-        passage = read_context(documents[name], own, PASSAGE_WORDS)
-        spans = sorted(find_needed_sentences(text, passage)[:MOST_DRAWN], key=lambda span: span.start)
-        said = " ".join(" ".join(span.quote.split()) for span in spans)
-        if said not in wordings:
-            questions = dict.fromkeys(id for claim in quoted[name] for id in claim.questions)
-            drawn = DraftClaim(wordings=(said,), findings=(), questions=tuple(questions), relevance=0.5)
-            contexts = read_contexts(spans, documents)
-            wordings[said] = ClaimWording(f"C{first + len(wordings)}", drawn, said, contexts, tuple(spans))
-        return wordings[said].id
-
-    def bind(sentence: DraftSentence) -> DraftSentence:
-        added = [draw(sentence.text, name) for name in sentence.documents if name in quoted]
-        return sentence.model_copy(update={"claims": (*sentence.claims, *added), "documents": ()})
-
-    sections = [
-        section.model_copy(update={"sentences": tuple(map(bind, section.sentences))}) for section in draft.sections
-    ]
-    # It says what it says; whether the sentence does is judged with all others.
-    said = [Judgement(verdict=Verdict.SUPPORTED, score=0.9) for one in wordings.values() for _ in one.contexts]
-    credibility = {name: assess_credibility(document) for name, document in documents.items()}
-    decided = await decide_claims(list(wordings.values()), said, documents, credibility, context.reasoner)
-    drawn = {claim.id: claim for claim in decided if claim.verdict is Verdict.SUPPORTED}
-    return draft.model_copy(update={"sections": tuple(sections)}), drawn
-
-
-def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker) -> list[DraftSentence]:
-    """Bind a sentence that states something and names no claim to those of its paragraph: what these amount to often
-    stands before them. So is one that has hardly a word of the claims it names. A judge reads whether it follows."""
-    paragraphs = list[list[DraftSentence]]()
-    for sentence in sentences:
-        if sentence.opens or not paragraphs:
-            paragraphs.append([])
-        paragraphs[-1].append(sentence)
-    bound = list[DraftSentence]()
-    for paragraph in paragraphs:
-        named = tuple(dict.fromkeys(id for one in paragraph for id in one.claims))
-        for sentence in paragraph:
-            states = bool(sentence.claims) or not checker.may_frame(sentence.text)
-            if states and (not sentence.claims or checker.has_few_words(sentence)):
-                # Its own claims first; what it says of them may have the words of the others.
-                whole = tuple(dict.fromkeys((*sentence.claims, *named)))[:MOST_PARAGRAPH_CLAIMS]
-                kind: Literal["fact", "synthesis"] = "synthesis" if len(whole) > 1 else "fact"
-                sentence = sentence.model_copy(update={"claims": whole, "kind": kind})
-            bound.append(sentence)
-    return bound
 
 
 def _fill_gaps(

@@ -13,7 +13,8 @@ from openassay.models.event import Status
 from openassay.models.evidence import Claim, Document, QuoteSpan, Verdict
 from openassay.models.plan import Depth, Plan
 from openassay.nodes.analyse import SURE
-from openassay.nodes.mend import PASSAGE_WORDS, UNTITLED, SentencesBySection, settle_draft, settle_titles
+from openassay.nodes.binding import PASSAGE_WORDS
+from openassay.nodes.mend import UNTITLED, SentencesBySection, settle_draft, settle_titles
 from openassay.nodes.report import build_sections, list_open_questions, select_answers
 from openassay.nodes.verify import judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest

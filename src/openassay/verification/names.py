@@ -212,8 +212,10 @@ class _Vocabulary:
         return any(_is_demonym(word, other) for other in self.words if other[:4] == word[:4])
 
     def has_acronym(self, run: Sequence[str]) -> bool:
+        # "US Geological Survey" is USGS: what is an acronym itself stands in it whole.
         letters = "".join(fold(word)[:1] for word in run)
-        return len(letters) > 1 and letters in self.words
+        whole = "".join(fold(word) if word.isupper() else fold(word)[:1] for word in run)
+        return len(letters) > 1 and (letters in self.words or whole in self.words)
 
 
 # Every title and every sentence about the research is held against the same question, plan and titles.

@@ -133,9 +133,13 @@ _PLAIN = frozenset(
 
 def has_common_words(text: str, quotes: Sequence[str]) -> bool:
     """Whether a synthesis is about its passages at all; its words are free."""
-    said = {word[:6] for word in _WORD.findall(text.lower()) if word not in _PLAIN}
-    there = {word[:6] for word in _WORD.findall(" ".join(quotes).lower()) if word not in _PLAIN}
-    return not said or len(said & there) >= LEAST_SHARED * len(said)
+    said = list_content(text)
+    return not said or len(said & list_content(" ".join(quotes))) >= LEAST_SHARED * len(said)
+
+
+def list_content(text: str) -> set[str]:
+    """The words of a text that say something, by how they begin."""
+    return {word[:6] for word in _WORD.findall(text.lower()) if word not in _PLAIN}
 
 
 def find_given_numbers(text: str, claims: Sequence[Claim], published: Mapping[str, date]) -> set[float]:

@@ -100,10 +100,11 @@ class LLMReasoner:
         return await self._steps.run(job) or baseline
 
     async def propose_queries(self, request: base.QueryRequest) -> Sequence[base.TypedQuery]:
-        """Propose search queries besides the planned ones; a model that has given two with its plan is not asked again
-        before they were tried."""
+        """Propose search queries besides the planned ones; a model that has given two with its plan, or one if it is
+        capable, is not asked again before they were tried."""
         count = request.count if request.tried else request.count - len(request.planned)
-        is_enough = len(request.planned) > 1 or (bool(request.planned) and self._is_quick(request.depth))
+        capable = self._is_quick(request.depth) or not self._steps.is_small(plan.QUERIES_STEP)
+        is_enough = len(request.planned) > 1 or (bool(request.planned) and capable)
         if count <= 0 or (not request.tried and is_enough):
             return ()
         queries = await self._steps.run(plan.build_queries_job(request, count))

@@ -377,24 +377,27 @@ def _select_parts(answer: PlanOutputForm, request: PlanRequest, baseline: Plan, 
 
 
 def _build_queries(parts: Sequence[PlanPart], request: PlanRequest) -> tuple[SearchQuery, ...]:
-    """Send each sub-question's first query to every kind of source, then its other words to the web.
+    """Send each sub-question's first query to every kind of source and its other words to the web; of all that is too
+    much, each keeps its first words for two kinds and its second for the web.
 
     The last of its queries names the person's region, unless one does anyway.
     """
     types = TYPES_BY_DEPTH[request.depth]
     region = content_words(request.preferences.region or "")
-    queries: list[tuple[int, int, str, QueryType]] = []
+    queries: list[tuple[int, int, int, str, QueryType]] = []
     for number, part in enumerate(parts, 1):
         first, *others = list(dict.fromkeys(part.queries))[:3]
         named = set(stems(" ".join([*part.queries, request.understanding.question])))
         if region and not set(stems(" ".join(region))) <= named:
             others = [*others[:1], f"{first} {' '.join(region)}"]
-        queries += [(1 if kind == types[0] else 2, number, first, kind) for kind in types]
-        queries += [(3, number, text, types[0]) for text in others]
+        queries += [
+            (at, 1 if at == 0 else 2, number, first, kind) for at, kind in zip((0, 1, 3, 4), types, strict=False)
+        ]
+        queries += [(at, 3, number, text, types[0]) for at, text in zip((2, 5), others, strict=False)]
     queries.sort(key=lambda query: query[0])
     return tuple(
         SearchQuery(id=f"K{position}", text=text, question=f"Q{number}", type=kind, priority=priority)
-        for position, (priority, number, text, kind) in enumerate(queries[:MOST_QUERIES], 1)
+        for position, (_, priority, number, text, kind) in enumerate(queries[:MOST_QUERIES], 1)
     )
 
 

@@ -32,6 +32,7 @@ _EMPHASIS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _RULE = re.compile(r"^[\s|:-]+$")
 _DERIVED = re.compile(r"(-?[\d.,]+)\s*%?\s*=\s*(\w+)\s*\((.*?)\)")
+_YEARS = re.compile(r"\b(1[5-9]|20)(\d\d)([-–])(\d\d)\b(?!-)")
 _SIGNS = re.compile(r"\s*[✓⚠]+")
 
 
@@ -116,8 +117,10 @@ def join_marks(marks: Sequence[SentenceMarks]) -> SentenceMarks:
 
 
 def clean_text(text: str) -> str:
-    """Without emphasis and signs of support, which are not the writer's to set."""
-    return " ".join(_SIGNS.sub("", _EMPHASIS.sub(r"\2", text)).split())
+    """Without emphasis and signs of support, which are not the writer's to set; a span of years has both in full, since
+    each number of a sentence is looked for in its passages."""
+    plain = _SIGNS.sub("", _EMPHASIS.sub(r"\2", text))
+    return " ".join(_YEARS.sub(r"\1\2\3\1\4", plain).split())
 
 
 def remove_marks(text: str) -> str:

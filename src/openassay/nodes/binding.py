@@ -1,0 +1,114 @@
+"""What a sentence of a composed draft rests on beside the claims it names: what its documents say and no claim does,
+the claims of its paragraph, and further claims that have its words and numbers.
+
+A judge reads afterwards whether it follows from all of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from openassay.context import ResearchContext
+from openassay.models.evidence import Claim, Document, Judgement, Verdict
+from openassay.nodes.draft_checker import DraftChecker, has_few_words
+from openassay.nodes.verify import ClaimWording, decide_claims, read_contexts
+from openassay.reasoning.base import Draft, DraftClaim, DraftSentence
+from openassay.text.words import stems
+from openassay.verification.context import find_needed_sentences, read_context
+from openassay.verification.sources import assess_credibility
+
+PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
+MOST_DRAWN = 5  # sentences of a document that a claim is drawn from
+MOST_DOCUMENTS = 3  # that claims are drawn from for one sentence
+MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
+MOST_ADDED = 4  # claims that are added for their words and numbers
+
+
+def rank_claims(text: str, claims: Mapping[str, Claim]) -> list[Claim]:
+    """The claims that hold, those with most words of a text first."""
+    wanted = set(stems(text))
+    usable = [claim for claim in claims.values() if claim.verdict is Verdict.SUPPORTED]
+    return sorted(usable, key=lambda claim: -len(wanted & set(stems(claim.text))))
+
+
+async def draw_claims(
+    draft: Draft, claims: Mapping[str, Claim], documents: Mapping[str, Document], context: ResearchContext
+) -> tuple[Draft, dict[str, Claim]]:
+    """Draw claims from documents that sentences name by themselves: what each says in this matter, in its own words.
+    Return the draft with its sentences bound to these, and the claims."""
+    quoted: dict[str, list[Claim]] = {}
+    for claim in claims.values():
+        for name in dict.fromkeys(span.document for span in claim.spans):
+            quoted.setdefault(name, []).append(claim)
+    first = max((int(id[1:]) for id in claims if id[1:].isdecimal()), default=0) + 1
+    wordings = dict[str, ClaimWording]()
+
+    def draw(text: str, name: str) -> str:
+        """Return the id of the claim."""
+        own = [span for claim in quoted[name] for span in claim.spans if span.document == name]
+        passage = read_context(documents[name], own, PASSAGE_WORDS)
+        spans = sorted(find_needed_sentences(text, passage)[:MOST_DRAWN], key=lambda span: span.start)
+        said = " ".join(" ".join(span.quote.split()) for span in spans)
+        if said not in wordings:
+            questions = dict.fromkeys(id for claim in quoted[name] for id in claim.questions)
+            drawn = DraftClaim(wordings=(said,), findings=(), questions=tuple(questions), relevance=0.5)
+            contexts = read_contexts(spans, documents)
+            wordings[said] = ClaimWording(f"C{first + len(wordings)}", drawn, said, contexts, tuple(spans))
+        return wordings[said].id
+
+    def bind(sentence: DraftSentence) -> DraftSentence:
+        bound = [claims[id] for id in sentence.claims if id in claims]
+        named = sentence.documents
+        if bound and has_few_words(sentence, bound):  # its words are those of sentences that no claim was drawn from
+            named = tuple(dict.fromkeys((*named, *(span.document for claim in bound for span in claim.spans))))
+        added = [draw(sentence.text, name) for name in named[:MOST_DOCUMENTS] if name in quoted]
+        return sentence.model_copy(update={"claims": (*sentence.claims, *added), "documents": ()})
+
+    sections = [
+        section.model_copy(update={"sentences": tuple(map(bind, section.sentences))}) for section in draft.sections
+    ]
+    # It says what it says; whether the sentence does is judged with all others.
+    said = [Judgement(verdict=Verdict.SUPPORTED, score=0.9) for one in wordings.values() for _ in one.contexts]
+    credibility = {name: assess_credibility(document) for name, document in documents.items()}
+    decided = await decide_claims(list(wordings.values()), said, documents, credibility, context.reasoner)
+    drawn = {claim.id: claim for claim in decided if claim.verdict is Verdict.SUPPORTED}
+    return draft.model_copy(update={"sections": tuple(sections)}), drawn
+
+
+def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker) -> list[DraftSentence]:
+    """Bind a sentence that states something and names no claim to those of its paragraph: what these amount to often
+    stands before them. So is one that has hardly a word of the claims it names. A judge reads whether it follows."""
+    paragraphs = list[list[DraftSentence]]()
+    for sentence in sentences:
+        if sentence.opens or sentence.cell or not paragraphs:
+            paragraphs.append([])
+        paragraphs[-1].append(sentence)
+    bound = list[DraftSentence]()
+    for paragraph in paragraphs:
+        named = tuple(dict.fromkeys(id for one in paragraph for id in one.claims))
+        for sentence in paragraph:
+            states = bool(sentence.claims) or not checker.may_frame(sentence.text)
+            if states and (not sentence.claims or checker.has_few_words(sentence)):
+                # Its own claims first; what it says of them may have the words of the others.
+                whole = tuple(dict.fromkeys((*sentence.claims, *named)))[:MOST_PARAGRAPH_CLAIMS]
+                kind: Literal["fact", "synthesis"] = "synthesis" if len(whole) > 1 else "fact"
+                sentence = sentence.model_copy(update={"claims": whole, "kind": kind})
+            bound.append(sentence)
+    return bound
+
+
+def bind_by_words(sentence: DraftSentence, claims: Sequence[Claim], checker: DraftChecker) -> DraftSentence:
+    """Bind a sentence to further claims, if those it has lack its numbers or nearly all its words: what sums up a
+    section or the report speaks of more than its writer names."""
+    if not sentence.claims:
+        return sentence
+    bound = sentence
+    for _ in range(MOST_ADDED):
+        missing = checker.list_missing(bound)
+        if not (missing.words or missing.numbers):
+            return bound
+        best = max(claims, key=lambda claim: checker.count_support(claim, missing))
+        if not checker.count_support(best, missing):
+            break
+        bound = bound.model_copy(update={"claims": (*bound.claims, best.id), "kind": "synthesis"})
+    # What is added in vain would only hide what it rests on.
+    return sentence if any(checker.list_missing(bound)) else bound
