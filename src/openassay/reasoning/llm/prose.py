@@ -124,11 +124,14 @@ def clean_text(text: str) -> str:
 
 
 def remove_marks(text: str) -> str:
-    """The text as a reader sees it while it is being written; a mark that is not whole yet is held back."""
-    begun = text.rfind("[")
-    if begun > text.rfind("]"):
-        text = text[:begun]
+    """The text as a reader sees it."""
     return re.sub(r"\s*" + MARK.pattern, "", text)
+
+
+def hold_back_mark(text: str) -> str:
+    """Text that is still being written, without a mark that is not whole yet."""
+    begun = text.rfind("[")
+    return text[:begun] if begun > text.rfind("]") else text
 
 
 def _read_table(rows: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSentence]:

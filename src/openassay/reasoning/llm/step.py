@@ -17,7 +17,7 @@ from openassay import errors
 from openassay.models.spend import ModelPrompt, ModelReply, ModelRole, Purpose
 from openassay.protocols import Emit, LanguageModel, OnText, Stream
 from openassay.reasoning.llm.forms import NotJSONError, OutputForm, parse_form
-from openassay.reasoning.llm.prose import remove_marks
+from openassay.reasoning.llm.prose import hold_back_mark, remove_marks
 
 FOLDER = files("openassay.reasoning") / "prompts"
 TAGS = ("asked", "source", "message", "conversation", "draft", "answer")
@@ -223,7 +223,9 @@ def read_texts(answer: str) -> str:
         data = from_json(answer[max(answer.find("{"), 0) :], allow_partial="trailing-strings")
     except ValueError:
         return ""
-    return "\n".join(remove_marks(text).translate(_BREAKS) for text in _find_texts(data))
+    *texts, last = [*_find_texts(data)] or [""]
+    texts.append(last if answer.rstrip().endswith("}") else hold_back_mark(last))
+    return "\n".join(remove_marks(text).translate(_BREAKS) for text in texts)
 
 
 def _find_texts(node: Any) -> Iterator[str]:
