@@ -30,7 +30,6 @@ from openassay.reasoning.base import (
     Evidence,
     PlanRequest,
     QueryAttempt,
-    QueryAttempt,
     QueryRequest,
     ReadRequest,
     TypedQuery,
