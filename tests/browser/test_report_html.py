@@ -22,6 +22,7 @@ from openassay.models.report import (
     Sentence,
     ShortAnswer,
     SourceCard,
+    TableCell,
 )
 
 HOSTILE = (
@@ -183,6 +184,34 @@ def test_no_part_of_a_report_can_act(context: BrowserContext) -> None:
         ).count()
         == 0
     )
+
+
+def test_a_list_and_a_table_stand_where_they_were_written(context: BrowserContext, tmp_path: Path) -> None:
+    fact = made().sections[0].sentences[0]
+    cells = [
+        fact.model_copy(update={"cell": TableCell(row=row, column=column, text="16.3 metres")})
+        for row in ("North", "South")
+        for column in ("Range", "Highest")
+    ]
+    item = fact.model_copy(
+        update={"text": "Spring <b>tides</b>: their range is 16.3 metres, which is more than anywhere else in the bay.",
+                "lead": "Spring <b>tides</b>:", "opens": True, "item": True}
+    )  # fmt: skip
+    opens = fact.model_copy(update={"opens": True})
+    section = Section(title="Tides", sentences=(opens, fact, *cells, opens, item, fact, item, opens))
+    page, _ = shown(context, made().model_copy(update={"sections": (section,)}).html)
+    items = page.locator("ul.items > li")
+    expect(items).to_have_count(2)
+    expect(items.first.locator("summary > b").first).to_have_text("Spring <b>tides</b>:")
+    parts = page.locator("h2:has-text('Tides') ~ :is(.text, table, ul.items)").evaluate_all(
+        "parts => parts.slice(0, 5).map(part => part.tagName)"
+    )
+    assert parts == ["DIV", "TABLE", "DIV", "UL", "DIV"]
+    first, second = (items.first.locator("summary").nth(at).bounding_box() for at in (0, 1))
+    assert first is not None
+    assert second is not None
+    assert second["y"] - first["y"] < first["height"], "sentences of an item go on in its line"
+    page.screenshot(path=tmp_path / "list.png")
 
 
 @pytest.mark.parametrize("width", [360, 1000])

@@ -9,8 +9,17 @@ from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.binding import bind_to_paragraphs
 from openassay.nodes.draft_checker import DraftChecker
-from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
-from openassay.reasoning.llm.compose import NumberedClaims
+from openassay.nodes.mend import _fill_gaps, _Place
+from openassay.reasoning.base import (
+    Draft,
+    DraftSection,
+    DraftSentence,
+    FailedSentence,
+    MendRequest,
+    SynthesisPair,
+    WriteRequest,
+)
+from openassay.reasoning.llm.compose import NumberedClaims, show_text
 from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks, split_with_marks
 from openassay.reasoning.llm.step import read_texts
 from openassay.verification.terms import KnownTerms
@@ -136,6 +145,69 @@ def test_a_reader_who_watches_sees_no_marks() -> None:
     assert read_texts('{"sections": [{"text": "It rose. [1] And') == "It rose. And"
 
 
+LISTED = """Two ways are open. [1]
+
+- **Governance (EIP-1227).** If users agree, the bomb goes [1]. Then it stays so. [2]
+- **Freight grew.** [3] It did so
+  twice. [1]
+
+- **Own line**
+  Something follows. [2]
+- **U.S.** Federal rules hold. [1]
+- **Cost**: it is *4* **now** [1]
+
+### Counts
+
+| Year | Tonnes |
+|---|---|
+| 2021 | 190.1 million [1] |
+| 2020 | 182.4 million [2] |
+They differ. [1, 2]
+
+- 2020: it was little [2]
+- **2021**: it was more [1]
+- 2022: nobody knows
+
+**Why.** Nobody told. [3]
+"""
+
+
+def test_lists_and_tables_are_read_where_they_stand_and_bold_words_lead() -> None:
+    numbered = NumberedClaims(CLAIMS, {})
+    sentences = read_prose(LISTED, numbered)
+
+    assert [(one.text, one.item, one.lead) for one in sentences if not one.cell] == [
+        ("Two ways are open.", False, ""),
+        ("Governance (EIP-1227): If users agree, the bomb goes.", True, "Governance (EIP-1227):"),
+        ("Then it stays so.", False, ""),
+        ("Freight grew.", True, "Freight grew."),
+        ("It did so twice.", False, ""),
+        ("Own line: Something follows.", True, "Own line:"),
+        ("U.S. Federal rules hold.", True, "U.S."),
+        ("Cost: it is 4 now", True, "Cost:"),
+        ("They differ.", False, ""),
+        ("2022: nobody knows", True, ""),
+        ("Why: Nobody told.", False, "Why:"),
+    ]
+    places = [f"{one.cell.row} {one.cell.column}".strip() if one.cell else "" for one in sentences]
+    assert places == [*[""] * 8, "2021 Tonnes", "2020 Tonnes", "", "2020", "2021", "", ""]
+    assert [one.opens for one in sentences if not one.cell].count(False) == 2
+
+    shown = show_text(DraftSection(title="Ways", sentences=tuple(sentences)), numbered)
+
+    assert "\n- **Governance (EIP-1227):** If users agree, the bomb goes. [1] Then it stays so. [2]\n" in shown
+    assert "\n\n|  | Tonnes |\n| --- | --- |\n| 2021 | 190.1 million [1] |\n" in shown
+    again = read_prose(shown, numbered)
+    assert again == sentences, "the model gets the last version as it would write it"
+
+
+@pytest.mark.parametrize("name", ["Step {} of EIP-150", "EIP-{}"])
+def test_items_that_begin_with_a_name_are_no_timeline(name: str) -> None:
+    text = "\n".join(f"- **{name.format(number)}:** it rose [{number}]" for number in (1, 2, 3))
+    found = read_prose(text, NumberedClaims(CLAIMS, {}))
+    assert all(one.item and one.lead and not one.cell for one in found)
+
+
 def test_a_heading_within_a_text_is_no_sentence() -> None:
     numbered = NumberedClaims(CLAIMS, {})
     assert [one.text for one in read_prose("### All is well\nIt rose. [1]", numbered)] == ["It rose."]
@@ -154,6 +226,24 @@ async def test_an_unmarked_sentence_rests_on_its_paragraph_and_a_judge_reads_it(
     assert bound[3] == frame
 
 
+def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> None:
+    texts = ["Two counts.", "Tonnage: it rose.", CLAIMS[0].text, CLAIMS[1].text, "So much for that.", CLAIMS[2].text]
+    begins = [{"opens": True}, {"opens": True, "item": True, "lead": "Tonnage:"}, {}, {}, {"opens": True}, {}]
+    sentences = [DraftSentence(text=text, claims=("C1",), **own) for text, own in zip(texts, begins, strict=True)]
+    draft = Draft(title="Counts", sections=(DraftSection(title="Counts", sentences=tuple(sentences)),))
+    drafted = {_Place(0, at): sentence for at, sentence in enumerate(sentences)}
+    final = {place: None if place.sentence in (1, 4) else sentence for place, sentence in drafted.items()}
+    checker = DraftChecker({}, {}, ClaimMatcher(CLAIMS, {}), KnownTerms([GOAL]), GOAL)
+
+    [section] = _fill_gaps(draft, final, drafted, checker)
+
+    kept = [(one.text, one.opens, one.item, one.lead) for own in section for one in own]
+    assert kept == [
+        (texts[0], True, False, ""), (texts[2], True, True, ""), (texts[3], False, False, ""),
+        (texts[5], True, False, ""),
+    ]  # fmt: skip
+
+
 async def test_a_cell_that_is_mended_stays_in_its_place() -> None:
     cell = TableCell(row="2021", column="Tonnes", text="191 million")
     lost = DraftSentence(text="2021, Tonnes: 191 million", claims=("C1",), cell=cell)
@@ -166,6 +256,20 @@ async def test_a_cell_that_is_mended_stays_in_its_place() -> None:
     assert "191 million (in a table; row: 2021; column: Tonnes; both stay)" in models.prompts[0].text
     assert made.text == "2021, Tonnes: 190.1 million"
     assert made.cell == cell.model_copy(update={"text": "190.1 million"})
+
+
+@pytest.mark.parametrize(("text", "lead"), [("Tonnage: it was 190.1 million.", "Tonnage:"), ("It was so.", "")])
+async def test_an_item_that_is_mended_stays_one(text: str, lead: str) -> None:
+    lost = DraftSentence(text="Tonnage: it was 191 million.", claims=("C1",), opens=True, item=True, lead="Tonnage:")
+    failure = FailedSentence(section="Tonnes by year", sentence=lost, reason="191 stands in no passage")
+    mind, models, _ = reasoner(
+        {"sentences": [{"sentence": 1, "kind": "fact", "claims": [1], "text": text}]}, room=CAPABLE
+    )
+
+    made = (await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS)))[failure]
+
+    assert "**Tonnage:** it was 191 million. [1]" in models.prompts[0].text
+    assert (made.opens, made.item, made.lead) == (True, True, lead)
 
 
 async def test_sides_of_a_dispute_are_shown_and_told_by_the_floor_only_if_the_model_does_not() -> None:

@@ -14,6 +14,8 @@ import pytest
 from openassay.errors import ConfigurationError, PathError, UsageError
 from openassay.export import FORMATS, ZIP, FormatName, Report, get_file_format, get_format, pdf_docx
 from openassay.export.citations import build_bibliography, parse_authors
+from openassay.export.layout import BulletList, Paragraph, SentenceTable, split_blocks
+from openassay.export.pdf_docx import build_document, build_pandoc_tree
 from openassay.models.evidence import Mark, Verdict
 from openassay.models.report import (
     Coverage,
@@ -32,6 +34,7 @@ from openassay.models.report import (
     Sentence,
     ShortAnswer,
     SourceCard,
+    TableCell,
 )
 from tests import readers
 
@@ -72,6 +75,13 @@ def whole() -> Report:
     other = Sentence(text="It was 14.5 metres in 2020.", kind="fact", claims=("C2", "C1"), citations=("S2",),
                      mark=Mark.SINGLE)  # fmt: skip
     frame = Sentence(text="Both were measured.", kind="frame")
+    named = other.model_copy(update={"text": "Spring tides: they are the highest.", "lead": "Spring tides:"})
+    item = named.model_copy(update={"opens": True, "item": True})
+    cells = [
+        fact.model_copy(update={"text": f"{row}, Range: 16.3 metres", "opens": False,
+                                "cell": TableCell(row=row, column="Range", text="16.3 metres")})
+        for row in ("North", "South")
+    ]  # fmt: skip
     side = DisputeSide(claims=("C1",), sources=("S1", "S2"), groups=("G1", "G2"))
     claim = ReportClaim(id="C1", text=fact.text, verdict=Verdict.SUPPORTED, confidence=0.9, mark=Mark.CORROBORATED,
                         spans=spans, reasons=("two agree",), questions=("Q1",))  # fmt: skip
@@ -90,7 +100,10 @@ def whole() -> Report:
         ),
         sections=(
             Section(title="Abstract", role="abstract", sentences=(fact, frame)),
-            Section(title="Body", sentences=(fact, other, frame.model_copy(update={"opens": True}))),
+            Section(
+                title="Body",
+                sentences=(fact, other, *cells, item, frame, item, frame.model_copy(update={"opens": True})),
+            ),
             Section(title="Disagreements", role="disagreements", sentences=(other,)),
             Section(
                 title="Not found",
@@ -180,10 +193,14 @@ def poisoned(value: Any, words: Iterator[str], key: str = "") -> Any:
 
 
 def hostile(words: Iterator[str]) -> Report:
-    """A source's kind is a word of somebody else's, too; and what was not found is told of by its question."""
+    """A source's kind is a word of somebody else's, too; what was not found is told of by its question; and a text
+    begins with its lead."""
     plain = poisoned(whole().plain(), words)
     plain["sections"][3]["sentences"][0]["text"] = f"Nothing answered: “{plain['not_found'][0]['question']}”"
     plain["sources"][0]["kind"] = next(words)
+    for sentence in plain["sections"][1]["sentences"]:
+        if sentence["item"]:
+            sentence["text"] = f"{sentence['lead']} {sentence['text']}"
     return Report.model_validate(plain)
 
 
@@ -199,7 +216,7 @@ def mark_of(text: str) -> str:
 def shown_marks(report: Report) -> set[str]:
     """Of what every page has to show."""
     shown = [report.title, *(section.title for section in report.sections), *(card.title for card in report.sources)]
-    shown += [sentence.text.rstrip("”") for section in report.sections for sentence in section.sentences]
+    shown += [sentence.visible_text.rstrip("”") for section in report.sections for sentence in section.sentences]
     shown += [span.quote for claim in report.claims for span in claim.spans]
     shown += [answer.text for answer in report.answers] + [figure.value for figure in report.figures]
     return {mark_of(text) for text in shown}
@@ -214,6 +231,60 @@ def attack(request: pytest.FixtureRequest) -> Report:
     naughty = [text for text in json.loads((folder / "naughty-strings.json").read_text("utf-8")) if text.strip()]
     few = [text for text in [*naughty, *scripts] if text.isprintable() or "\n" not in text]
     return hostile(marked([" / ".join(few[at : at + 12]) for at in range(0, len(few), 12)]))
+
+
+# How a section is laid out -----------------------------------------------------------------------------
+
+
+def test_the_parts_of_a_section_stand_where_they_were_written() -> None:
+    said = Sentence(text="So.", kind="frame")
+    opens, item = said.model_copy(update={"opens": True}), said.model_copy(update={"item": True})
+    cell, dated = (
+        said.model_copy(update={"cell": TableCell(row="2020", column=column, text="16.3")}) for column in ("Range", "")
+    )
+    found = list(split_blocks([opens, said, cell, cell, said, item, said, item, opens, cell, dated]))
+    assert found == [
+        Paragraph([opens, said]),
+        SentenceTable(["", "Range"], {"2020": [[cell, cell]]}),
+        Paragraph([said]),
+        BulletList([[item, said], [item]]),
+        Paragraph([opens]),
+        SentenceTable(["", "Range"], {"2020": [[cell]]}),
+        SentenceTable(["When", "What"], {"2020": [[dated]]}),
+    ]
+    assert list(split_blocks([])) == []
+
+
+@pytest.mark.parametrize(
+    ("lead", "parts"),
+    [("Cost:", ("Cost:", " It fell.")), ("Cost: ", ("Cost:", " It fell.")), ("It", ("", "Cost: It fell."))],
+)
+def test_a_lead_is_shown_only_where_the_text_begins_with_it(lead: str, parts: tuple[str, str]) -> None:
+    sentence = Sentence(text="Cost: It fell.", kind="frame", lead=lead)
+    assert sentence.split_lead() == parts
+    cell = TableCell(row="2020", text="Cost: It fell.")
+    assert sentence.model_copy(update={"cell": cell}).split_lead() == ("", cell.text)
+
+
+def test_lists_leads_and_tables_are_written_in_each_format() -> None:
+    text = whole().markdown
+    table = "| North | 16.3 metres ✓✓ "
+    listed = "- **Spring tides:** they are the highest. ⚠ [[S2]](#s2) Both were measured.\n- **Spring tides:** they"
+    assert text.index("It was 14.5 metres") < text.index(table) < text.index(listed) < text.index("\n\nBoth were")
+
+    page = readers.read_page(FORMATS["html"].write(whole()))
+    one, two = page.xpath("//ul[@class='items']/li")
+    assert (one.xpath("string(.//summary/b)"), two.xpath("string(.//summary/b)")) == ("Spring tides:", "Spring tides:")
+    assert one.xpath("preceding::table")
+    assert "they are the highest. ⚠ [S2]" in " ".join(one.text_content().split())
+
+    blocks = build_pandoc_tree(build_document(whole()))["blocks"]
+    [bullets] = [block for block in blocks if block["t"] == "BulletList"]
+    assert [item[0]["c"][:2] for item in bullets["c"]] == [
+        [{"t": "Strong", "c": [{"t": "Str", "c": "Spring tides:"}]}, {"t": "Str", "c": " they are the highest."}]
+    ] * 2
+    assert blocks[blocks.index(bullets) - 1]["t"] == "Table"
+    assert "• Spring tides: they are the highest." in readers.read_pdf(FORMATS["pdf"].write(whole())).text
 
 
 # The list ---------------------------------------------------------------------------------------------
@@ -310,7 +381,7 @@ def test_a_word_document_has_headings_tables_links_and_footnotes() -> None:
     assert found.title == "Tides of the Bay"
     assert found.headings == ["Abstract", "Body", "Key figures", "Disagreements", "Not found", "References", "Review",
                               "What went wrong", "About this report"]  # fmt: skip
-    assert found.tables == 3
+    assert found.tables == 4
     assert found.links == {"https://port.example/tides?a=1&b=2_3#top"}
     assert any(
         "“a range of 16.3 metres (S1)” [S1] Tides & currents, characters 10–32" in one for one in found.footnotes
@@ -496,7 +567,7 @@ def test_hostile_text_adds_nothing_to_a_pdf(attack: Report) -> None:
 def test_hostile_text_adds_nothing_to_a_word_document(attack: Report) -> None:
     found = readers.read_docx(FORMATS["docx"].write(attack))
     assert len(found.headings) == 9
-    assert found.tables == 3
+    assert found.tables == 4
     assert all(link.startswith(("http://", "https://")) for link in found.links)
     assert len(found.links) <= sum(card.url.startswith("http") for card in attack.sources)
     quotes = {mark_of(span.quote) for claim in attack.claims for span in claim.spans}

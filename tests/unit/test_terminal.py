@@ -1,16 +1,20 @@
 """What is told at a terminal, looked at without one."""
 
+import io
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from openassay.cli.chat import adapt_help
 from openassay.cli.research import match_subjects
-from openassay.cli.screen import ProgressDisplay, is_command, unescape_line
+from openassay.cli.screen import ProgressDisplay, _show_section, is_command, unescape_line
 from openassay.export.markdown import render_markdown
 from openassay.models.event import Event, EventKind
-from openassay.models.report import ReportData, ReportStatus, Section, Sentence
+from openassay.models.evidence import Mark
+from openassay.models.report import ReportData, ReportStatus, Section, Sentence, TableCell
 from openassay.models.thread import Run
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -46,6 +50,27 @@ def test_what_was_called_off_is_a_reply_in_markdown_too() -> None:
     told: dict[str, Any] = {"title": "hi", "status": ReportStatus.CANCELLED, "sections": (reply,), "sources": ()}
     report = ReportData.model_construct(**told)
     assert render_markdown(report) == "Hello!\n"
+
+
+def test_a_section_with_a_list_and_a_table_is_told_in_order() -> None:
+    cell = TableCell(row="2020", column="Range", text="16.3 metres")
+    lines = (
+        Sentence(text="Two ways are open.", kind="frame", opens=True),
+        Sentence(text="2020, Range: 16.3 metres", kind="fact", mark=Mark.SINGLE, citations=("S1",), cell=cell),
+        Sentence(
+            text="Cost: [b]it[/b] fell.", kind="fact", mark=Mark.SINGLE, citations=("S1",), item=True, lead="Cost:"
+        ),
+        Sentence(text="And so on.", kind="frame", opens=True),
+    )
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="truecolor")
+    _show_section(console, Section(title="Ways", sentences=lines))
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b[1mCost:\x1b[0m" in written
+    plain = [line.strip() for line in re.sub(r"\x1b\[[\d;]*m", "", written).splitlines() if line.strip(" ─")]
+    assert plain == [
+        "Ways", "Two ways are open.", "Range", "2020   16.3 metres ⚠ [S1]",
+        "• Cost: [b]it[/b] fell. ⚠ [S1]", "And so on.",
+    ]  # fmt: skip
 
 
 def test_what_holds_for_a_whole_conversation_is_noted_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openassay.export import Report
-from openassay.export.layout import LEGEND, ReportLayout, split_paragraphs, split_table
+from openassay.export.layout import LEGEND, BulletList, Paragraph, ReportLayout, SentenceTable, split_blocks
 from openassay.models.event import Event
 from openassay.models.report import ReportStatus, Section, Sentence
 from openassay.models.spend import CostEstimate
@@ -200,25 +200,32 @@ def show_report(report: Report, *, talking: bool = False, noted: Container[str] 
 def _show_section(console: Console, section: Section) -> None:
     if section.title:
         console.print(Text(section.title, style="bold"))
-    text, table = split_table(section.sentences)
-    for number, paragraph in enumerate(split_paragraphs(text)):
-        sentences = Text(" ").join(map(_render_sentence, paragraph))
-        console.print(Padding(sentences, (1 if number else 0, 0, 0, 2)))
-    if table:
-        grid = Table(box=box.SIMPLE_HEAD, show_edge=False)
-        for title in table.titles:
-            grid.add_column(Text(title))
-        for name, row in table.rows.items():
-            grid.add_row(Text(name), *(Text("\n").join(map(_render_sentence, cell)) for cell in row))
-        console.print(Padding(grid, (1, 0, 0, 2)))
+    for number, block in enumerate(split_blocks(section.sentences)):
+        if number:
+            console.print()
+        match block:
+            case Paragraph(sentences):
+                console.print(Padding(Text(" ").join(map(_render_sentence, sentences)), (0, 0, 0, 2)))
+            case BulletList(items):
+                for item in items:
+                    console.print(make_list_item("•", Text(" ").join(map(_render_sentence, item))))
+            case SentenceTable(titles, rows):
+                grid = Table(box=box.SIMPLE_HEAD, show_edge=False)
+                for title in titles:
+                    grid.add_column(Text(title))
+                for name, row in rows.items():
+                    grid.add_row(Text(name), *(Text("\n").join(map(_render_sentence, cell)) for cell in row))
+                console.print(Padding(grid, (0, 0, 0, 2)))
 
 
 def _render_sentence(sentence: Sentence) -> Text:
+    lead, rest = sentence.split_lead()
+    text = Text.assemble((lead, "bold"), rest)
     if sentence.kind == "frame":
-        return Text(sentence.text, style="italic")
+        return Text.assemble(text, style="italic")
     cited = _render_citations(sentence.mark, sentence.citations)
     follows = " ∴ " if sentence.kind == "synthesis" else " "
-    return Text.assemble(sentence.visible_text, follows, cited, (f" {','.join(sentence.claims)}", "dim"))
+    return Text.assemble(text, follows, cited, (f" {','.join(sentence.claims)}", "dim"))
 
 
 def _render_citations(mark: object, sources: Sequence[str]) -> Text:

@@ -137,7 +137,7 @@ def _shorten_section(section: Section) -> Section:
     more = len(section.sentences) - len(kept)
     if not more:
         return section
-    note = Sentence(text=f"… {pluralize(more, 'more sentence')}.", kind="frame")
+    note = Sentence(text=f"… {pluralize(more, 'more sentence')}.", kind="frame", opens=True)
     return section.model_copy(update={"sentences": (*kept, note)})
 
 

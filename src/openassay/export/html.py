@@ -35,6 +35,7 @@ _STYLE = """
 .openassay cite{display:block;font-size:.8rem;font-style:normal;opacity:.75}
 .openassay small,.openassay .note{font-size:.8rem;opacity:.75}
 .openassay p{margin:.5rem 0}.openassay ul{list-style:none;padding:0}.openassay li{margin:.5rem 0}
+.openassay ul.items{list-style:disc;padding-left:1.4rem}
 .openassay .answer{font-size:1.1rem;border-left:4px solid #18863a;padding:.2rem .8rem}
 .openassay .disputed{border-left-color:#b86200}
 .openassay .notice{border:1px solid #b86200;border-radius:.4rem;padding:.3rem .9rem;margin:1rem 0;background:#b8620014}
@@ -136,21 +137,15 @@ class HtmlRenderer(layout.ReportLayout):
 
     def _render_section(self, section: Section) -> str:
         text = f"<h2>{escape(section.title)}</h2>" if section.title else ""
-        said, table = layout.split_table(section.sentences)
-        for paragraph in layout.split_paragraphs(said):
-            if any(sentence.kind != "frame" for sentence in paragraph):
-                text += f'<div class="text">{" ".join(map(self._render_sentence, paragraph))}</div>'
-                continue
-            for sentence in paragraph:
-                searches = self.list_searches([sentence], section)
-                text += f"<p>{escape(sentence.text)}</p>" + "".join(f'<p class="note">{line}</p>' for line in searches)
-        if table:
-            heads = "".join(f"<th>{escape(title)}</th>" for title in table.titles)
-            rows = ""
-            for name, row in table.rows.items():
-                cells = "".join(f"<td>{' '.join(map(self._render_sentence, cell))}</td>" for cell in row)
-                rows += f"<tr><th>{escape(name)}</th>{cells}</tr>"
-            text += f"<table><tr>{heads}</tr>{rows}</table>"
+        for block in layout.split_blocks(section.sentences):
+            match block:
+                case layout.Paragraph(sentences):
+                    text += self._render_paragraph(sentences, section)
+                case layout.BulletList(items):
+                    lines = (" ".join(map(self._render_sentence, item)) for item in items)
+                    text += f'<ul class="items">{"".join(f"""<li class="text">{line}</li>""" for line in lines)}</ul>'
+                case layout.SentenceTable():
+                    text += self._render_sentence_table(block)
         if section.role == "notice":
             return f'<div class="notice">{text}</div>'
         if section.role == "disagreements":
@@ -169,9 +164,26 @@ class HtmlRenderer(layout.ReportLayout):
             text += "</table>"
         return text
 
+    def _render_paragraph(self, sentences: Sequence[Sentence], section: Section) -> str:
+        if any(sentence.kind != "frame" for sentence in sentences):
+            return f'<div class="text">{" ".join(map(self._render_sentence, sentences))}</div>'
+        text = ""
+        for sentence in sentences:
+            searches = self.list_searches([sentence], section)
+            text += f"<p>{_render_text(sentence)}</p>" + "".join(f'<p class="note">{line}</p>' for line in searches)
+        return text
+
+    def _render_sentence_table(self, table: layout.SentenceTable) -> str:
+        heads = "".join(f"<th>{escape(title)}</th>" for title in table.titles)
+        rows = ""
+        for name, row in table.rows.items():
+            cells = "".join(f"<td>{' '.join(map(self._render_sentence, cell))}</td>" for cell in row)
+            rows += f"<tr><th>{escape(name)}</th>{cells}</tr>"
+        return f"<table><tr>{heads}</tr>{rows}</table>"
+
     def _render_sentence(self, sentence: Sentence) -> str:
         if sentence.kind == "frame" or sentence.mark is None:
-            return f"<span>{escape(sentence.text)}</span>"
+            return f"<span>{_render_text(sentence)}</span>"
         passages = ""
         for span in (span for name in sentence.claims if name in self.claims for span in self.claims[name].spans):
             card = self.cards.get(span.source)
@@ -194,7 +206,7 @@ class HtmlRenderer(layout.ReportLayout):
         sources = " ".join(f"[{escape(source)}]" for source in sentence.citations)
         follows = f'<b title="{layout.FOLLOWS}">∴</b> ' if sentence.kind == "synthesis" else ""
         cited = f'<span class="cited">{follows}{_render_mark(sentence.mark)} <small>{sources}</small></span>'
-        return f"<details{anchor}><summary>{escape(sentence.visible_text)} {cited}</summary>{passages}</details>"
+        return f"<details{anchor}><summary>{_render_text(sentence)} {cited}</summary>{passages}</details>"
 
     def _render_citations(self, sources: Sequence[str]) -> str:
         shown = []
@@ -220,6 +232,11 @@ class HtmlRenderer(layout.ReportLayout):
             items += f"<li{anchor}>{_render_source_name(card)}<br><small>{details}</small></li>"
         legend = " · ".join(f"{mark} {meaning}" for mark, meaning in layout.explain_signs(self.report))
         return f'<h2>References</h2><ul>{items}</ul><p class="note">{legend}</p>'
+
+
+def _render_text(sentence: Sentence) -> str:
+    lead, rest = sentence.split_lead()
+    return f"<b>{escape(lead)}</b>{escape(rest)}" if lead else escape(rest)
 
 
 def _render_mark(mark: Mark) -> str:

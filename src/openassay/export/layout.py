@@ -5,7 +5,8 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from itertools import groupby
+from typing import Literal, NamedTuple
 
 from openassay.models.evidence import Mark
 from openassay.models.report import ArtifactTable, Basis, Cell, Column, ReportData, Section, Sentence, SourceCard
@@ -117,36 +118,60 @@ class ReportLayout:
         }
 
 
+class Paragraph(NamedTuple):
+    sentences: list[Sentence]
+
+
+class BulletList(NamedTuple):
+    items: list[list[Sentence]]
+
+
 class SentenceTable(NamedTuple):
-    """The cells of a section: the title of each column, the first of which names the rows, and the rows, each with its
+    """A table or timeline: the title of each column, the first of which names the rows, and the rows, each with its
     name and, for each of the other columns, what stands there."""
 
     titles: list[str]
     rows: dict[str, list[list[Sentence]]]
 
 
-def split_table(sentences: Sequence[Sentence]) -> tuple[list[Sentence], SentenceTable | None]:
-    """Part the cells of a table or timeline from the other sentences of a section, which stand before it."""
+def split_blocks(sentences: Sequence[Sentence]) -> Iterator[Paragraph | BulletList | SentenceTable]:
+    """Yield the paragraphs, lists and tables of a section, where they stand."""
+    for kind, group in groupby(_split_parts(sentences), key=_tell_kind):
+        parts = list(group)
+        if kind == "list":
+            yield BulletList(parts)
+        elif kind == "text":
+            yield from map(Paragraph, parts)
+        else:
+            yield _build_sentence_table([sentence for part in parts for sentence in part])
+
+
+def _split_parts(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
+    """Yield each paragraph, each item of a list, and each cell by itself."""
+    part: list[Sentence] = []
+    for sentence in sentences:
+        if part and (sentence.opens or sentence.item or sentence.cell or part[0].cell):
+            yield part
+            part = []
+        part.append(sentence)
+    if part:
+        yield part
+
+
+def _tell_kind(part: Sequence[Sentence]) -> Literal["text", "list", "table", "timeline"]:
+    first = part[0]
+    if first.cell:
+        return "table" if first.cell.column else "timeline"
+    return "list" if first.item else "text"
+
+
+def _build_sentence_table(sentences: Sequence[Sentence]) -> SentenceTable:
     placed = [(sentence, sentence.cell) for sentence in sentences if sentence.cell]
-    if not placed:
-        return list(sentences), None
     columns = list(dict.fromkeys(cell.column for _, cell in placed))
     rows: dict[str, list[list[Sentence]]] = {}
     for sentence, cell in placed:
         rows.setdefault(cell.row, [[] for _ in columns])[columns.index(cell.column)].append(sentence)
-    titles = ["When", "What"] if columns == [""] else ["", *columns]
-    return [sentence for sentence in sentences if not sentence.cell], SentenceTable(titles, rows)
-
-
-def split_paragraphs(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
-    paragraph: list[Sentence] = []
-    for sentence in sentences:
-        if sentence.opens and paragraph:
-            yield paragraph
-            paragraph = []
-        paragraph.append(sentence)
-    if paragraph:
-        yield paragraph
+    return SentenceTable(["When", "What"] if columns == [""] else ["", *columns], rows)
 
 
 def to_printable(text: str) -> str:

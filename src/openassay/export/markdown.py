@@ -4,7 +4,7 @@ A dialect (plain, Obsidian, Quarto) says what is markup, how a source is cited, 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, ClassVar
 
@@ -142,15 +142,20 @@ class MarkdownRenderer(layout.ReportLayout):
         return f"{self.escape(answer.text)}{about}{mark} {self.cite(answer.citations)}".rstrip()
 
     def _render_section(self, section: Section) -> str:
-        text, table = layout.split_table(section.sentences)
-        paragraphs = []
-        for part in layout.split_paragraphs(text):
-            searches = self.list_searches(part, section)
-            paragraphs.append(" ".join([*map(self._render_sentence, part), *searches]))
-        blocks = [self.line_start.sub(r"\1\\\2", paragraph) for paragraph in paragraphs]
-        blocks += [self._render_table(table)] if table else []
+        blocks = []
+        for block in layout.split_blocks(section.sentences):
+            match block:
+                case layout.Paragraph(sentences):
+                    blocks.append(self._render_line(sentences, self.list_searches(sentences, section)))
+                case layout.BulletList(items):
+                    blocks.append("\n".join(f"- {self._render_line(item)}" for item in items))
+                case layout.SentenceTable():
+                    blocks.append(self._render_table(block))
         heading = f"## {self.escape(section.title)}\n\n" if section.title else ""
         return heading + "\n\n".join(blocks)
+
+    def _render_line(self, sentences: Sequence[Sentence], others: Iterable[str] = ()) -> str:
+        return self.line_start.sub(r"\1\\\2", " ".join([*map(self._render_sentence, sentences), *others]))
 
     def _render_table(self, table: layout.SentenceTable) -> str:
         lines = [[*map(self.escape, table.titles)], ["---"] * len(table.titles)]
@@ -159,10 +164,18 @@ class MarkdownRenderer(layout.ReportLayout):
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def _render_sentence(self, sentence: Sentence) -> str:
+        text = self._render_text(sentence)
         if sentence.kind == "frame":
-            return self.escape(sentence.visible_text)
+            return text
         follows = "∴ " if sentence.kind == "synthesis" else ""
-        return f"{self.escape(sentence.visible_text)} {follows}{sentence.mark} {self.cite(sentence.citations)}"
+        return f"{text} {follows}{sentence.mark} {self.cite(sentence.citations)}"
+
+    def _render_text(self, sentence: Sentence) -> str:
+        lead, rest = sentence.split_lead()
+        if not lead or rest[:1].isalnum():  # asterisks between a sign and a word would be read as asterisks
+            return self.escape(sentence.visible_text)
+        space = " " if rest[:1].isspace() else ""
+        return f"**{self.escape(lead)}**{space}{self.escape(rest)}"
 
     def _render_figures(self) -> str:
         rows = [layout.FIGURE_COLUMNS]

@@ -22,12 +22,14 @@ from typing import Any, Literal, TypeAlias
 from openassay.errors import ConfigurationError, OpenAssayError, install_help
 from openassay.export.layout import (
     FIGURE_COLUMNS,
+    BulletList,
+    Paragraph,
     ReportLayout,
+    SentenceTable,
     describe_source,
     explain_signs,
     get_web_address,
-    split_paragraphs,
-    split_table,
+    split_blocks,
     to_printable,
 )
 from openassay.models.evidence import Mark
@@ -66,12 +68,13 @@ Place = Literal["text", "answer", "dispute", "notice", "faint"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A heading, a paragraph set off from the text by its `place`, the reference `number`, or a grid of `rows`.
+    """A heading, a paragraph set off from the text by its `place`, a list with an item in each line, the reference
+    `number`, or a grid of `rows`.
 
     The `widths` of a grid are shares of the line; without a head, its first column names the rows.
     """
 
-    kind: Literal["heading", "paragraph", "reference", "grid"]
+    kind: Literal["heading", "paragraph", "list", "reference", "grid"]
     lines: tuple[Line, ...] = ()
     place: Place = "text"
     number: int = 0
@@ -193,6 +196,8 @@ def _convert_block(block: Block) -> dict[str, Any]:
         case "paragraph":
             paragraph = {"t": "Para", "c": _convert_line(block.lines[0])}
             return {"t": "BlockQuote", "c": [paragraph]} if block.place in _QUOTED_PLACES else paragraph
+        case "list":
+            return {"t": "BulletList", "c": [[{"t": "Para", "c": _convert_line(line)}] for line in block.lines]}
         case "reference":
             anchor = {"t": "Span", "c": [[f"ref-{block.number}", [], []], _convert_line(block.lines[0])]}
             rest = [part for line in block.lines[1:] for part in ({"t": "LineBreak"}, *_convert_line(line))]
@@ -288,18 +293,15 @@ class DocumentBuilder(ReportLayout):
             return
         if title:
             yield _make_heading(title)
-        said, table = split_table(section.sentences)
-        for part in split_paragraphs(said):
-            yield Block("paragraph", (_join_lines(map(self._build_sentence, part), " "),))
-            yield from (_make_paragraph(search, "faint") for search in self.list_searches(part, section))
-        if table:
-            cells = tuple(
-                ((Inline(to_printable(name)),), *(_join_lines(map(self._build_sentence, cell), "; ") for cell in row))
-                for name, row in table.rows.items()
-            )
-            columns = len(table.titles) - 1
-            widths = (24, *(76 // columns for _ in range(columns)))
-            yield Block("grid", rows=cells, widths=widths, head=tuple(map(to_printable, table.titles)))
+        for block in split_blocks(section.sentences):
+            match block:
+                case Paragraph(sentences):
+                    yield Block("paragraph", (self._build_line(sentences),))
+                    yield from (_make_paragraph(line, "faint") for line in self.list_searches(sentences, section))
+                case BulletList(items):
+                    yield Block("list", tuple(map(self._build_line, items)))
+                case SentenceTable():
+                    yield self._build_grid(block)
         if section.role == "disagreements":
             for label, sources, others in self.list_dispute_sides():
                 titles = [(self._cite(card.id), Inline(f" {to_printable(card.title)}")) for card in sources]
@@ -315,12 +317,27 @@ class DocumentBuilder(ReportLayout):
                 rows.append(((what,), (value, *disputed), (when,), source))
             yield Block("grid", rows=tuple(rows), widths=(44, 22, 14, 20), head=FIGURE_COLUMNS)
 
+    def _build_grid(self, table: SentenceTable) -> Block:
+        rows = tuple(
+            ((Inline(to_printable(name)),), *(self._build_line(cell, "; ") for cell in row))
+            for name, row in table.rows.items()
+        )
+        columns = len(table.titles) - 1
+        widths = (24, *(76 // columns for _ in range(columns)))
+        return Block("grid", rows=rows, widths=widths, head=tuple(map(to_printable, table.titles)))
+
+    def _build_line(self, sentences: Sequence[Sentence], between: str = " ") -> Line:
+        return _join_lines(map(self._build_sentence, sentences), between)
+
     def _build_sentence(self, sentence: Sentence) -> Line:
-        text = Inline(to_printable(sentence.visible_text))
+        lead, rest = sentence.split_lead()
+        space = " " if lead and rest[:1].isspace() else ""
+        plain = Inline(space + to_printable(rest))
+        text = (Inline(to_printable(lead), "strong"), plain) if lead else (plain,)
         if sentence.kind == "frame":
-            return (text,)
+            return text
         follows = (Inline(" ∴", "faint"),) if sentence.kind == "synthesis" else ()
-        return (text, *follows, *self._build_support(sentence.mark, sentence.citations, sentence.claims))
+        return (*text, *follows, *self._build_support(sentence.mark, sentence.citations, sentence.claims))
 
     def _build_support(self, mark: Mark | None, citations: Sequence[str], claims: Sequence[str]) -> Line:
         """Build the mark, the footnote with the passages, and the links to the sources."""

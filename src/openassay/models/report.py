@@ -100,8 +100,8 @@ class DerivedFigure(Record):
 
 
 class TableCell(Record):
-    """Where a sentence stands in the table of its section, and what it says there. Without a column it is an entry of
-    a timeline, and its row a time."""
+    """Where a sentence stands in a table of its section, and what it says there. Without a column it is an entry of a
+    timeline, and its row a time. Cells that follow each other make one table."""
 
     row: str
     column: str = ""
@@ -119,12 +119,20 @@ class Sentence(Record):
     mark: Mark | None = None
     derived: tuple[DerivedFigure, ...] = ()
     opens: bool = False  # begins a paragraph
+    item: bool = False  # begins an item of a list, which goes on to the next that opens a paragraph, an item or a table
+    lead: str = ""  # the beginning of its text, shown in bold
     cell: TableCell | None = None  # its text says by itself what the cell says in its place
 
     @property
     def visible_text(self) -> str:
         """What stands where it is shown: in a table its cell, which row and column complete."""
         return self.cell.text if self.cell else self.text
+
+    def split_lead(self) -> tuple[str, str]:
+        """Part what stands where it is shown into the words in bold and the others; a cell has no lead, and neither has
+        a text that does not begin with it."""
+        lead = "" if self.cell or not self.text.startswith(self.lead) else self.lead.rstrip()
+        return lead, self.visible_text.removeprefix(lead)
 
 
 class Section(Record):

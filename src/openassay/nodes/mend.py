@@ -268,12 +268,13 @@ def _fill_gaps(
     told = {id for place, sentence in final.items() if sentence and place.section in body for id in sentence.claims}
     seen = set[str]()
     settled: list[list[tuple[DraftSentence, ...]]] = [[] for _ in draft.sections]
-    opens = False  # the sentence that opened the paragraph is lost: the next one does
+    opens = item = False  # the sentence that opened the paragraph, or began the item, is lost: the next one does
     lost = False  # the sentence before it is lost
     for place, old in drafted.items():
         sentence = final[place]
         lost = lost and not old.opens and place.sentence > 0
-        opens = old.opens or (opens and place.sentence > 0)
+        if old.opens or old.item or place.sentence == 0:
+            opens, item = old.opens, old.item
         if sentence is None and place.section in empty:
             left = [claim for claim in checker.find_bound(old) if claim.id not in told]
             told |= {claim.id for claim in left}
@@ -283,8 +284,9 @@ def _fill_gaps(
         else:
             own = (sentence,) if sentence and sentence.text not in seen else ()
         lost = not own
-        if own and opens and not own[0].cell:
-            own, opens = (own[0].model_copy(update={"opens": True}), *own[1:]), False
+        if own and (opens or item) and not own[0].cell:
+            own = (own[0].model_copy(update={"opens": opens, "item": item}), *own[1:])
+            opens = item = False
         seen |= {one.text for one in own if place.section in body}
         settled[place.section].append(own)
     return [_settle_cells(section) for section in settled]

@@ -252,6 +252,8 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
             kind=drafted.kind if bound else "frame",
             derived=drafted.derived if bound else (),
             opens=drafted.opens,
+            item=drafted.item,
+            lead=drafted.lead if drafted.text.startswith(drafted.lead) else "",
             cell=drafted.cell,
             claims=drafted.claims,
             citations=tuple(cited)[:MAX_CITATIONS],

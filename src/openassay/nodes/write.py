@@ -300,6 +300,6 @@ def final_sentences(check: SentenceCheck, believed: Collection[DraftSentence]) -
         return ()
     first, *others = check.bound
     return (
-        DraftSentence(text=first.text, claims=(first.id,), opens=check.sentence.opens),
+        DraftSentence(text=first.text, claims=(first.id,), opens=check.sentence.opens, item=check.sentence.item),
         *(DraftSentence(text=claim.text, claims=(claim.id,)) for claim in others),
     )

@@ -191,7 +191,9 @@ class DraftSentence(Record):
     derived: tuple[DerivedFigure, ...] = ()  # figures of a synthesis that stand in no passage
     documents: tuple[str, ...] = ()  # whose passages it says, where no claim does: one is drawn from it
     opens: bool = False  # begins a paragraph
-    cell: TableCell | None = None  # of the table or timeline of its section
+    item: bool = False  # begins an item of a list
+    lead: str = ""  # the beginning of its text, shown in bold
+    cell: TableCell | None = None  # of a table or timeline of its section
 
 
 class DraftSection(Record):

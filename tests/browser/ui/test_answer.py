@@ -269,6 +269,30 @@ def test_three_thousand_statements_answer_at_once(look: Opened, site: Site, fini
     assert page.evaluate("document.getElementById('main').scrollWidth <= document.getElementById('main').clientWidth")
 
 
+@pytest.mark.slow
+def test_lists_leads_and_tables_stand_where_they_were_written(look: Opened, site: Site, finished: str) -> None:
+    report = site.call("GET", f"/api/threads/{finished}/report")
+    fact = next(one for section in report["sections"] for one in section["sentences"] if one["kind"] == "fact")
+    cells = [
+        {**fact, "opens": False, "cell": {"row": row, "column": "Value", "text": "67.4"}} for row in ("2018", "2020")
+    ]
+    item = {**fact, "text": "The <i>first</i>: it is 67.4.", "lead": "The <i>first</i>:", "opens": True, "item": True}
+    opens, goes_on = {**fact, "opens": True}, {**fact, "opens": False}
+    sentences = [opens, *cells, goes_on, item, goes_on, {**item, "lead": "Other:"}, opens]
+    page = look(site)
+    section = {"title": "Laid out", "role": "body", "sentences": sentences}
+    fulfil(page, f"**/api/threads/{finished}/report", {**report, "sections": [section]})
+    page.goto(f"{site.url}/t/{finished}")
+    shown = page.locator(".section").filter(has=page.get_by_role("heading", name="Laid out"))
+    expect(shown.locator(".items > li")).to_have_count(2)
+    parts = shown.locator("> :is(.text, .cells, .items)").evaluate_all("parts => parts.map(part => part.tagName)")
+    assert parts == ["P", "DIV", "P", "UL", "P"]
+    expect(shown.locator(".items > li").first.locator(".statement")).to_have_count(2)
+    expect(shown.locator("b.lead")).to_have_text(["The <i>first</i>:"])
+    assert violations(page) == []
+    shot(page, "answer-list-1440")
+
+
 def fulfil(page: Page, address: str, content: Any) -> None:
     def answer(route: Route) -> None:
         route.fulfill(body=json.dumps(content), content_type="application/json")

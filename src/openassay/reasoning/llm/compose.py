@@ -6,6 +6,7 @@ counted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from openassay.errors import ReasoningError
@@ -131,7 +132,10 @@ class NumberedClaims:
         """A sentence as the model would write it."""
         follows = "=" if sentence.kind == "synthesis" else ""
         names = self.show_names(sentence.claims)
-        return f"{sentence.text} [{follows}{names}]" if names else sentence.text
+        text = sentence.text
+        if sentence.lead and text.startswith(sentence.lead):
+            text = f"**{sentence.lead}**{text.removeprefix(sentence.lead)}"
+        return f"{text} [{follows}{names}]" if names else text
 
     def show_disputes(self, request: WriteRequest, shown: Iterable[Claim]) -> str:
         """Which of the claims shown do not agree."""
@@ -230,12 +234,27 @@ def show_fixes(request: WriteRequest, claims: NumberedClaims) -> str:
 
 
 def show_text(section: DraftSection, claims: NumberedClaims) -> str:
-    """A section as the model would write it: paragraphs, and what stands in a table or timeline line by line."""
+    """A section as the model would write it: paragraphs, lists, timelines and tables."""
     text = ""
-    for sentence in section.sentences:
-        text += "\n- " if sentence.cell else "\n\n" if sentence.opens else " "
-        text += claims.show_sentence(sentence)
+    for in_table, group in groupby(section.sentences, key=lambda one: bool(one.cell and one.cell.column)):
+        if in_table:
+            text = f"{text.rstrip()}\n\n{show_table(list(group), claims)}\n"
+            continue
+        for sentence in group:
+            text += "\n- " if sentence.item or sentence.cell else "\n\n" if sentence.opens else " "
+            text += claims.show_sentence(sentence)
     return text.strip()
+
+
+def show_table(sentences: Sequence[DraftSentence], claims: NumberedClaims) -> str:
+    cells = [one.cell for one in sentences if one.cell]
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    rows: dict[str, dict[str, str]] = {cell.row: dict.fromkeys(columns, "") for cell in cells}
+    for sentence, cell in zip(sentences, cells, strict=True):
+        text = claims.show_sentence(sentence.model_copy(update={"text": cell.text}))
+        rows[cell.row][cell.column] = f"{rows[cell.row][cell.column]} {text}".strip()
+    lines = [["", *columns], ["---"] * (len(columns) + 1), *([name, *row.values()] for name, row in rows.items())]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def convert_report(answer: ReportForm, claims: NumberedClaims, request: WriteRequest) -> Draft:
@@ -359,5 +378,7 @@ def convert_mended(answer: MendForm, shown: Sequence[FailedSentence], claims: Nu
             if cell:
                 mended[failure] = place_in_table(made, TableCell(row=cell.row, column=cell.column, text=made.text))
             else:
-                mended[failure] = made.model_copy(update={"opens": failure.sentence.opens})
+                old = failure.sentence
+                lead = old.lead if made.text.startswith(old.lead) else ""
+                mended[failure] = made.model_copy(update={"opens": old.opens, "item": old.item, "lead": lead})
     return mended

@@ -1,5 +1,5 @@
-"""Reads the text of a report as a capable model writes it: paragraphs, tables and timelines in Markdown, with the
-numbers of claims in square brackets behind each sentence.
+"""Reads the text of a report as a capable model writes it: paragraphs, lists, tables and timelines in Markdown, with
+the numbers of claims in square brackets behind each sentence.
 
 `[3, 8]` stands behind what these claims say, `[=3, 8]` behind what follows from them together, and
 `[=3, 8: 7.7 = difference(190.1, 182.4)]` says how a figure comes about that stands in no claim. `[D4]` stands behind
@@ -8,17 +8,18 @@ what the passage of a document says and no claim does.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, cast, get_args
+from typing import Literal, NamedTuple, Protocol, cast, get_args
 
 from openassay.models.evidence import Claim
 from openassay.models.report import DerivedFigure, Operation, TableCell
 from openassay.reasoning.base import DraftSentence
+from openassay.text.quantities import find_quantities
 from openassay.text.sentences import split_sentences
 
 MAX_CLAIMS = 10  # that a sentence names
 MAX_DOCUMENTS = 3  # whose passages it says
 MAX_COLUMNS = 6  # of a table, beside the one that names its rows
-MAX_LABEL, MAX_CELL = 10, 40  # words of the name of a row or column, and of a cell
+MAX_LABEL, MAX_CELL = 10, 40  # words of the name of a row or column or of a paragraph, and of a cell
 MIN_ENTRIES = 3  # lines that make a timeline
 
 _NUMBER = r"[CD]?\d{1,4}(?:\s*[-–]\s*[CD]?\d{1,4})?"
@@ -29,11 +30,15 @@ _TOKEN = re.compile(_TOKENS)
 _AFTER_END = re.compile(rf"([.!?]+[”\"’')]*)\s*({_TOKENS}(?:\s*{_TOKENS})*)")
 _BEFORE_TOKEN = re.compile(rf"\s+({_TOKENS})")
 _EMPHASIS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
+_LEAD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1([.:]?)(?!\w)")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _RULE = re.compile(r"^[\s|:-]+$")
 _DERIVED = re.compile(r"(-?[\d.,]+)\s*%?\s*=\s*(\w+)\s*\((.*?)\)")
 _YEARS = re.compile(r"\b(1[5-9]|20)(\d\d)([-–])(\d\d)\b(?!-)")
 _SIGNS = re.compile(r"\s*[✓⚠]+")
+_TIMES = frozenset({"date", "year", "decade", "time"})
+
+LineKind = Literal["heading", "table", "list", "text"]
 
 
 class ClaimNumbers(Protocol):
@@ -55,30 +60,70 @@ class SentenceMarks(NamedTuple):
 
 def read_prose(text: str, claims: ClaimNumbers) -> list[DraftSentence]:
     """Read the text of a section. What stands in no table and names no claim is a sentence without claims."""
-    sentences, has_cells = list[DraftSentence](), False
-    for block in re.split(r"\n\s*\n", text):
-        lines = [line for line in map(str.strip, block.splitlines()) if line and not line.startswith("#")]
-        rows = [line for line in lines if line.startswith("|")]
-        items = [line for line in lines if _ITEM.match(line)]
-        plain = " ".join(line for line in lines if line not in rows and line not in items)
-        sentences += _read_paragraph(plain, claims)
-        cells = [*_read_table(rows, claims), *_read_list(items, claims)]
-        # A section has one table; what stands in another is told as text.
-        sentences += [_take_out(cell) for cell in cells] if has_cells else cells
-        has_cells = has_cells or any(cell.cell for cell in cells)
+    sentences = list[DraftSentence]()
+    for kind, lines in _group_lines(text):
+        if kind == "table":
+            sentences += _read_table(lines, claims)
+        elif kind == "list":
+            sentences += _read_list(lines, claims)
+        elif kind == "text":
+            sentences += _read_paragraph("\n".join(lines), claims)
     return sentences
 
 
-def _take_out(sentence: DraftSentence) -> DraftSentence:
-    return sentence.model_copy(update={"cell": None, "opens": True}) if sentence.cell else sentence
+def _group_lines(text: str) -> list[tuple[LineKind, list[str]]]:
+    """Put together the lines of each paragraph, table and list. What goes on below an item, or is indented there, is
+    a part of it; a blank line ends all but a list."""
+    groups = list[tuple[LineKind, list[str]]]([("heading", [])])
+    ended = True
+    for written in text.splitlines():
+        line = written.strip()
+        if not line:
+            ended = True
+            continue
+        kind: LineKind = "text"
+        if line.startswith("#"):
+            kind = "heading"
+        elif line.startswith("|"):
+            kind = "table"
+        elif _ITEM.match(line):
+            kind = "list"
+        last, lines = groups[-1]
+        if kind == "text" and last == "list" and (not ended or written[:2].isspace()):
+            lines[-1] += f"\n{line}"
+        elif kind == last and (not ended or kind == "list"):
+            lines.append(line)
+        else:
+            groups.append((kind, [line]))
+        ended = False
+    return groups
 
 
-def _read_paragraph(text: str, claims: ClaimNumbers) -> Iterator[DraftSentence]:
-    opens = True
-    for plain, marks in split_with_marks(text):
+def _read_paragraph(text: str, claims: ClaimNumbers, *, item: bool = False) -> Iterator[DraftSentence]:
+    lead, text = _read_lead(text)
+    first = True
+    for plain, marks in split_with_marks(" ".join(text.split())):
         if sentence := build_sentence(plain, marks, claims):
-            yield sentence.model_copy(update={"opens": opens})
-            opens = False
+            begins = {"opens": True, "item": item, "lead": lead if plain.startswith(lead) else ""}
+            yield sentence.model_copy(update=begins) if first else sentence
+            first = False
+
+
+def _read_lead(text: str) -> tuple[str, str]:
+    """Return the words in bold at the beginning of a paragraph or item, and the text in which they are like others.
+    A few that end with a full stop, or stand in a line of their own, name what follows: a colon joins the two."""
+    match = _LEAD.match(text)
+    if not match:
+        return "", text
+    bold, rest = match[2] + match[3], text[match.end() :].lstrip()
+    words, gap = clean_text(remove_marks(bold)), text[match.end() : len(text) - len(rest)]
+    has_marks = MARK.search(bold) or MARK.match(rest)  # then it says something by itself
+    if rest and not has_marks and len(words.split()) <= MAX_LABEL and not words.endswith(":"):
+        first = split_sentences(f"{words} {clean_text(rest)}")[0].text
+        if "\n" in gap or (words.endswith(".") and first == words):
+            lead = f"{words.rstrip(' .')}:"
+            return lead, f"{lead} {rest}"
+    return words, f"{bold}{gap}{rest}"
 
 
 def split_with_marks(text: str) -> Iterator[tuple[str, SentenceMarks]]:
@@ -157,24 +202,29 @@ def _read_cell(cell: str) -> tuple[str, SentenceMarks]:
 
 
 def _read_list(items: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSentence]:
-    """Read the lines of a list: the entries of a timeline, each with when and what, or paragraphs of their own."""
+    """Read the items of a list, which may be a timeline. What does not fit into that is told behind it."""
     lines = [_ITEM.sub("", item) for item in items]
-    entries = [_read_entry(line) for line in lines]
-    is_timeline = len(lines) >= MIN_ENTRIES and all(entries)
-    for line, entry in zip(lines, entries, strict=True):
-        text, marks = _read_cell(entry[1]) if entry else ("", SentenceMarks())
-        sentence = build_sentence(text, marks, claims) if is_timeline else None
-        if entry and sentence and (sentence.claims or sentence.documents) and len(text.split()) <= MAX_CELL:
-            yield place_in_table(sentence, TableCell(row=entry[0], text=text))
-        else:
-            yield from _read_paragraph(line, claims)
+    entries = [entry for line in lines if (entry := _read_entry(line))]
+    dated = any(quantity.kind in _TIMES for when, _ in entries for quantity in find_quantities(when))
+    others = lines
+    if dated and len(entries) == len(lines) >= MIN_ENTRIES:
+        others = []
+        for line, (when, what) in zip(lines, entries, strict=True):
+            text, marks = _read_cell(what)
+            sentence = build_sentence(text, marks, claims)
+            if sentence and (sentence.claims or sentence.documents) and len(text.split()) <= MAX_CELL:
+                yield place_in_table(sentence, TableCell(row=when, text=text))
+            else:
+                others.append(line)
+    for line in others:
+        yield from _read_paragraph(line, claims, item=True)
 
 
 def _read_entry(line: str) -> tuple[str, str] | None:
-    """When, and what happened then; None for a line that does not begin with a time."""
+    """When, and what happened then; None for a line that does not begin with a number, as the "EIP-1227" is none."""
     when, colon, what = _EMPHASIS.sub(r"\2", line).partition(":")
-    has_year = bool(re.search(r"\d", when)) and len(when.split()) <= MAX_LABEL and not MARK.search(when)
-    return (when.strip(), what.strip()) if colon and has_year and what.strip() else None
+    has_number = len(when.split()) <= MAX_LABEL and not MARK.search(when) and bool(find_quantities(when))
+    return (when.strip(), what.strip()) if colon and has_number and what.strip() else None
 
 
 def place_in_table(sentence: DraftSentence, cell: TableCell) -> DraftSentence:

@@ -1,4 +1,4 @@
-// Prose: paragraphs, and statements with their marks and sources. What is hovered, pressed or moved to is heard by one
+// Prose: paragraphs, lists and tables, and statements with their marks and sources. What is hovered, pressed or moved to is heard by one
 // listener (reader.js), so that thousands of statements cost nothing.
 import { html, useMemo } from "../core/html.js";
 import { Mark } from "../core/parts.js";
@@ -7,27 +7,36 @@ import { MARKS } from "../core/words.js";
 import { isDoubted, isFact } from "./statements.js";
 
 export function Prose({ sentences, at }) {
-  const parts = useMemo(() => paragraphs(sentences), [sentences]);
-  const table = useMemo(() => tableOf(sentences), [sentences]);
-  return html`${parts.map((part) => html`<${Paragraph} key=${part[0].index} part=${part} at=${at} />`)}
-    ${table && html`<${Cells} table=${table} at=${at} />`}`;
-}
-
-/** [[{sentence, index}]] */
-function paragraphs(sentences) {
-  const parts = [];
-  sentences.forEach((sentence, index) => {
-    if (sentence.cell) return;
-    if (sentence.opens || !parts.length) parts.push([]);
-    parts.at(-1).push({ sentence, index });
+  const blocks = useMemo(() => split(sentences), [sentences]);
+  return blocks.map(({ kind, parts, table }) => {
+    const key = parts[0][0].index;
+    if (kind === "text") return html`<${Part} key=${key} part=${parts[0]} at=${at} />`;
+    if (kind === "list") return html`<ul class="items" key=${key}>${parts.map(
+      (part) => html`<${Part} key=${part[0].index} tag="li" part=${part} at=${at} />`,
+    )}</ul>`;
+    return html`<${Cells} key=${key} table=${table} at=${at} />`;
   });
-  return parts;
 }
 
-/** The cells of a table or timeline, which stands behind the paragraphs; null where there are none. */
-function tableOf(sentences) {
-  const cells = sentences.map((sentence, index) => ({ sentence, index })).filter(({ sentence }) => sentence.cell);
-  if (!cells.length) return null;
+/** The paragraphs, lists and tables of a section, where they stand, as in export/layout.py:
+    [{kind, parts: [[{sentence, index}]], table}] */
+function split(sentences) {
+  const blocks = [];
+  let part = null; // the paragraph or item that goes on
+  sentences.forEach((sentence, index) => {
+    const { cell, item, opens } = sentence;
+    if (part && !cell && !item && !opens) return part.push({ sentence, index });
+    const kind = cell ? (cell.column ? "table" : "timeline") : item ? "list" : "text";
+    const placed = [{ sentence, index }];
+    if (kind !== "text" && blocks.at(-1)?.kind === kind) blocks.at(-1).parts.push(placed);
+    else blocks.push({ kind, parts: [placed] });
+    part = cell ? null : placed;
+  });
+  for (const block of blocks) if (block.parts[0][0].sentence.cell) block.table = tableOf(block.parts.flat());
+  return blocks;
+}
+
+function tableOf(cells) {
   const columns = [...new Set(cells.map(({ sentence }) => sentence.cell.column))];
   const rows = new Map();
   for (const item of cells) {
@@ -55,15 +64,15 @@ function Cells({ table, at }) {
     )}</tbody></table></div>`;
 }
 
-/** Rendered again only if it has changed: a judgement elsewhere does not affect it. */
-function Paragraph({ part, at }) {
+/** A paragraph or an item. Rendered again only if it has changed: a judgement elsewhere does not affect it. */
+function Part({ part, at, tag = "p" }) {
   const doubted = part.map(({ sentence }) => isDoubted(sentence));
   const titles = cards.value;
   return useMemo(
-    () => html`<p class="text">${part.map(
+    () => html`<${tag} class="text">${part.map(
       ({ sentence, index }, n) =>
         html`<${Sentence} key=${index} sentence=${sentence} name="${at}-${index}" doubted=${doubted[n]} /> `,
-    )}</p>`,
+    )}</${tag}>`,
     [part, at, doubted.join(), titles],
   );
 }
@@ -71,7 +80,7 @@ function Paragraph({ part, at }) {
 function Sentence({ sentence, name, doubted }) {
   return isFact(sentence)
     ? html`<${Statement} sentence=${sentence} name=${name} doubted=${doubted} />`
-    : html`<span class="frame" dir="auto">${sentence.text}</span>`;
+    : html`<span class="frame" dir="auto">${words(sentence)}</span>`;
 }
 
 /** What no passage says by itself: it opens the passages of all its claims. */
@@ -80,11 +89,16 @@ function Follows({ count }) {
     aria-hidden="true">∴</span><span class="unseen">follows from ${count} statements</span></b>`;
 }
 
+/** A text whose beginning may be in bold. */
+function words({ text, lead }) {
+  return lead && text.startsWith(lead) ? html`<b class="lead">${lead}</b>${text.slice(lead.length)}` : text;
+}
+
 /** `children` stand for its text where that is more than a sentence. */
 export function Statement({ sentence, name, doubted = false, children }) {
-  const { text, kind, mark, citations, claims } = sentence;
+  const { kind, mark, citations, claims } = sentence;
   return html`<span class="statement" id="statement-${name}" data-name=${name} data-kind=${MARKS[mark]?.kind ?? "none"}
-    role="group" tabindex="-1"><span class="says" dir="auto">${children ?? text}</span> ${
+    role="group" tabindex="-1"><span class="says" dir="auto">${children ?? words(sentence)}</span> ${
       kind === "synthesis" && html`<${Follows} count=${claims.length} /> `
     }<${Mark} mark=${mark} />
     <${Cites} sources=${citations} claim=${claims[0]} />
