@@ -141,7 +141,8 @@ def test_marks_belong_to_the_sentence_they_stand_behind(text: str, found: list[t
 
 
 def test_a_reader_who_watches_sees_no_marks() -> None:
-    assert remove_marks("It rose. [=1, 2: 7 = sum(3, 4)] It fell [3") == "It rose. It fell "
+    assert remove_marks("It rose. [=1, 2: 7 = sum(3, 4)] It fell [3") == "It rose. It fell [3"
+    assert read_texts('{"text": "It rose. [=1, 2: 7 = sum(3, 4)] It fell [3') == "It rose. It fell "
     assert read_texts('{"sections": [{"text": "It rose. [1] And') == "It rose. And"
 
 
@@ -228,7 +229,14 @@ async def test_an_unmarked_sentence_rests_on_its_paragraph_and_a_judge_reads_it(
 
 def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> None:
     texts = ["Two counts.", "Tonnage: it rose.", CLAIMS[0].text, CLAIMS[1].text, "So much for that.", CLAIMS[2].text]
-    begins = [{"opens": True}, {"opens": True, "item": True, "lead": "Tonnage:"}, {}, {}, {"opens": True}, {}]
+    begins: list[dict[str, Any]] = [
+        {"opens": True},
+        {"opens": True, "item": True, "lead": "Tonnage:"},
+        {},
+        {},
+        {"opens": True},
+        {},
+    ]
     sentences = [DraftSentence(text=text, claims=("C1",), **own) for text, own in zip(texts, begins, strict=True)]
     draft = Draft(title="Counts", sections=(DraftSection(title="Counts", sentences=tuple(sentences)),))
     drafted = {_Place(0, at): sentence for at, sentence in enumerate(sentences)}
