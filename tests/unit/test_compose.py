@@ -229,7 +229,8 @@ async def test_an_unmarked_sentence_rests_on_its_paragraph_and_a_judge_reads_it(
 
 def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> None:
     texts = ["Two counts.", "Tonnage: it rose.", CLAIMS[0].text, CLAIMS[1].text, "So much for that.", CLAIMS[2].text]
-    begins: list[dict[str, Any]] = [
+    first: dict[str, Any] = {"opens": True, "item": True, "lead": "Tonnage:"}
+    begins: list[dict[str, Any]] = [{"opens": True}, first, {}, {}, {"opens": True}, {}]
         {"opens": True},
         {"opens": True, "item": True, "lead": "Tonnage:"},
         {},
