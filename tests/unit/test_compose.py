@@ -231,13 +231,6 @@ def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> N
     texts = ["Two counts.", "Tonnage: it rose.", CLAIMS[0].text, CLAIMS[1].text, "So much for that.", CLAIMS[2].text]
     first: dict[str, Any] = {"opens": True, "item": True, "lead": "Tonnage:"}
     begins: list[dict[str, Any]] = [{"opens": True}, first, {}, {}, {"opens": True}, {}]
-        {"opens": True},
-        {"opens": True, "item": True, "lead": "Tonnage:"},
-        {},
-        {},
-        {"opens": True},
-        {},
-    ]
     sentences = [DraftSentence(text=text, claims=("C1",), **own) for text, own in zip(texts, begins, strict=True)]
     draft = Draft(title="Counts", sections=(DraftSection(title="Counts", sentences=tuple(sentences)),))
     drafted = {_Place(0, at): sentence for at, sentence in enumerate(sentences)}
