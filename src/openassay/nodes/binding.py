@@ -4,6 +4,7 @@ the claims of its paragraph, and further claims that have its words and numbers.
 A judge reads afterwards whether it follows from all of them.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -83,8 +84,10 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
             paragraphs.append([])
         paragraphs[-1].append(sentence)
     bound = list[DraftSentence]()
-    for paragraph in paragraphs:
-        named = tuple(dict.fromkeys(id for one in paragraph for id in one.claims))
+    for at, paragraph in enumerate(paragraphs):
+        # What introduces a list or a table rests on what stands there.
+        listed = itertools.takewhile(lambda own: own[0].item or own[0].cell, paragraphs[at + 1 :])
+        named = _list_names(paragraph) or _list_names([one for own in listed for one in own])
         for sentence in paragraph:
             states = bool(sentence.claims) or not checker.may_frame(sentence.text)
             if states and (not sentence.claims or checker.has_few_words(sentence)):
@@ -94,6 +97,10 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
                 sentence = sentence.model_copy(update={"claims": whole, "kind": kind})
             bound.append(sentence)
     return bound
+
+
+def _list_names(sentences: Sequence[DraftSentence]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(id for one in sentences for id in one.claims))
 
 
 def bind_by_words(sentence: DraftSentence, claims: Sequence[Claim], checker: DraftChecker) -> DraftSentence:

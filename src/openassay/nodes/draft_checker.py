@@ -180,13 +180,18 @@ class DraftChecker:
     def narrow(self, sentence: DraftSentence, judgement: Judgement) -> DraftSentence | None:
         """Return what a judge says is left of a sentence, if it only leaves something out and nothing else speaks
         against it."""
-        text = judgement.narrower
-        if sentence.cell or not text or len(text) >= len(sentence.text):
+        left = self.reword(sentence, judgement)
+        if left is None or len(left.text) >= len(sentence.text):
             return None
-        left = sentence.model_copy(update={"text": text})
+        text = left.text
         held = judgement.model_copy(update={"verdict": Verdict.SUPPORTED})
         keeps = content_share(text, [sentence.text]) >= LEAST_KEPT
         return left if keeps and not self.find_problem(left) and not self.explain(left, held) else None
+
+    def reword(self, sentence: DraftSentence, judgement: Judgement) -> DraftSentence | None:
+        """Return a sentence as a judge says it would hold, to be judged again."""
+        text = judgement.narrower
+        return sentence.model_copy(update={"text": text}) if text and not sentence.cell else None
 
     def _find_objections(
         self, sentence: DraftSentence, bound: Sequence[Claim], *, weak: bool

@@ -19,7 +19,8 @@ from openassay.verification.synthesis import settle_figure, shorten_claim, tell_
 from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
 
-MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 40, 10  # that a title is held against, and may have
+MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 40, 16  # that a title is held against, and may have
+LONGEST_TITLE = 110  # characters of a question that stands as a title
 MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in its claims
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 SAID_AGAIN = 0.6  # of its words in another sentence: it says nothing new
@@ -34,10 +35,11 @@ SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
 
 
 class DraftFailures(NamedTuple):
-    """Why sentences cannot be published, and what a judge says is left of them."""
+    """Why sentences cannot be published, what is left of them, and how a judge would have them, which is not judged."""
 
     reasons: dict[DraftSentence, str]
     narrower: dict[DraftSentence, DraftSentence]
+    rewordings: dict[DraftSentence, DraftSentence]
 
 
 async def find_failures(
@@ -50,6 +52,7 @@ async def find_failures(
     """Find why sentences cannot be published; those that can are not there. Facts and syntheses are judged side by
     side, and with them what says that the sources leave something open, by the claims `around` it."""
     failures, narrower = dict[DraftSentence, str](), dict[DraftSentence, DraftSentence]()
+    rewordings = dict[DraftSentence, DraftSentence]()
     facts, syntheses, frames = list[DraftSentence](), list[DraftSentence](), list[DraftSentence]()
     for sentence in dict.fromkeys(sentences):
         if problem := await asyncio.to_thread(checker.find_problem, sentence):
@@ -82,7 +85,9 @@ async def find_failures(
             failures[sentence] = reason
             if left := await asyncio.to_thread(checker.narrow, sentence, judgement):
                 narrower[sentence] = left
-    return DraftFailures(failures, narrower)
+            if other := checker.reword(sentence, judgement):
+                rewordings[sentence] = other
+    return DraftFailures(failures, narrower, rewordings)
 
 
 def build_pair(sentence: DraftSentence, bound: Sequence[Claim], heads: Mapping[str, str]) -> SynthesisPair:
@@ -132,7 +137,15 @@ async def settle_titles(
         if at < len(titles):
             titles[at] = UNTITLED
             titles[at] = name_by_questions(own[at], request.plan, titles)
-    return SettledTitles(request.plan.goal.rstrip("?!. ") if len(titles) in refused else draft.title, titles)
+    return SettledTitles(shorten_question(request.plan.goal) if len(titles) in refused else draft.title, titles)
+
+
+def shorten_question(goal: str) -> str:
+    """A question as a title: of a long one, what stands before its parts."""
+    text = goal.rstrip("?!. ")
+    while len(text) > LONGEST_TITLE and (shorter := re.sub(r"[:,;—][^:,;—]*$", "", text)) != text:
+        text = shorter
+    return text
 
 
 def name_by_questions(own: Sequence[Claim], plan: Plan, used: Sequence[str]) -> str:
@@ -208,11 +221,13 @@ async def settle_draft(
 
     drafted = await asyncio.to_thread(settle_all)
     around = {sentence: rank_claims(sentence.text, claims) for sentence in drafted.values() if not sentence.claims}
-    failures, _ = await find_failures(drafted.values(), checker, request.heads, context, around)
+    found = await find_failures(drafted.values(), checker, request.heads, context, around)
+    failures = found.reasons
     final: dict[_Place, DraftSentence | None] = {
         place: None if sentence in failures else sentence for place, sentence in drafted.items()
     }
-    # What names no claim by itself is dropped: mended, it would say again what its paragraph says.
+    # What names no claim by itself is not mended, or it would say again what its paragraph says: the judge's wording of
+    # it is judged, and else it is dropped.
     failed = [
         FailedSentence(section=draft.sections[place.section].title, sentence=sentence, reason=failures[sentence])
         for place, sentence in drafted.items()
@@ -220,14 +235,14 @@ async def settle_draft(
         and checker.find_bound(sentence)
         and draft.sections[place.section].sentences[place.sentence].claims
     ]
-    if failed and mend:
-        asked = MendRequest(
-            claims=tuple(claims.values()),
-            failures=tuple(dict.fromkeys(failed)),
-            banned=request.banned,
-            heads=request.heads,
-        )
-        mended = {failure.sentence: settle(made) for failure, made in (await context.reasoner.mend(asked)).items()}
+    reworded = {
+        sentence: settle(found.rewordings[sentence])
+        for place, sentence in drafted.items()
+        if sentence in found.rewordings and not draft.sections[place.section].sentences[place.sentence].claims
+    }
+    if (failed or reworded) and mend:
+        mended = await mend_sentences(failed, tuple(claims.values()), request, context) if failed else {}
+        mended = {sentence: settle(made) for sentence, made in mended.items()} | reworded
         again = await find_failures(mended.values(), checker, request.heads, context)
         for place, sentence in drafted.items():
             made = mended.get(sentence) if sentence in failures else None
@@ -244,6 +259,15 @@ async def settle_draft(
         for sentence in (one for kept in section for one in kept if one.claims):
             needed |= checker.find_needed_context(sentence)
     return SettledDraft(settled, needed)
+
+
+async def mend_sentences(
+    failed: Sequence[FailedSentence], claims: tuple[Claim, ...], request: WriteRequest, context: ResearchContext
+) -> dict[DraftSentence, DraftSentence]:
+    asked = MendRequest(
+        claims=claims, failures=tuple(dict.fromkeys(failed)), banned=request.banned, heads=request.heads
+    )
+    return {failure.sentence: made for failure, made in (await context.reasoner.mend(asked)).items()}
 
 
 def says_nothing_new(sentence: DraftSentence, others: Sequence[DraftSentence]) -> bool:

@@ -105,13 +105,15 @@ _YEAR = r"\d{4}(?!\d)"
 _TO = r"\s?[-–—]\s?"
 _BEFORE = r"(?<![\w.])"
 
-DAY_OF_MONTH = rf"{_DAY}(?:{_TO}{_DAY})?\s(?:of\s)?{_MONTH}"
+# "The 9th of April" is a day; "PEP 1 of June 2000" is not.
+_OF = r"(?:(?<=[a-z]\s)of\s)?"
+DAY_OF_MONTH = rf"{_DAY}(?:{_TO}{_DAY})?\s{_OF}{_MONTH}"
 
 # Alternatives of the pattern for a figure, in `quantities`.
 DATE_FORMS = "|".join(
     (
         rf"(?P<iso>{_BEFORE}(?P<iy>\d{{4}})-(?P<im>[01]\d)-(?P<id>[0-3]\d)(?!\d))",
-        rf"(?P<dmy>{_BEFORE}(?P<d1>{_DAY})(?:{_TO}(?P<d2>{_DAY}))?\s(?:of\s)?(?P<m1>{_MONTH})"
+        rf"(?P<dmy>{_BEFORE}(?P<d1>{_DAY})(?:{_TO}(?P<d2>{_DAY}))?\s{_OF}(?P<m1>{_MONTH})"
         rf"(?:,?\s(?P<y1>{_YEAR}))?)",
         rf"(?P<mdy>\b(?P<m2>{_MONTH})\s(?P<d3>{_DAY})(?:{_TO}(?P<d4>{_DAY}))?(?:,?\s(?P<y2>{_YEAR}))?)",
         rf"(?P<my>\b(?P<m3>{_MONTH}),?\s(?:of\s)?(?P<y3>{_YEAR}))",

@@ -29,12 +29,13 @@ _TOKENS = f"[{chr(_FIRST_TOKEN)}-{chr(_LAST_TOKEN)}]"
 _TOKEN = re.compile(_TOKENS)
 _AFTER_END = re.compile(rf"([.!?]+[”\"’')]*)\s*({_TOKENS}(?:\s*{_TOKENS})*)")
 _BEFORE_TOKEN = re.compile(rf"\s+({_TOKENS})")
-_EMPHASIS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
+_EMPHASIS = re.compile(r"(\*\*|\*|`)(?=\S)(.+?)(?<=\S)\1")
 _LEAD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1([.:]?)(?!\w)")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _RULE = re.compile(r"^[\s|:-]+$")
 _DERIVED = re.compile(r"(-?[\d.,]+)\s*%?\s*=\s*(\w+)\s*\((.*?)\)")
 _YEARS = re.compile(r"\b(1[5-9]|20)(\d\d)([-–])(\d\d)\b(?!-)")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|-])")
 _SIGNS = re.compile(r"\s*[✓⚠]+")
 _TIMES = frozenset({"date", "year", "decade", "time"})
 
@@ -164,7 +165,7 @@ def join_marks(marks: Sequence[SentenceMarks]) -> SentenceMarks:
 def clean_text(text: str) -> str:
     """Without emphasis and signs of support, which are not the writer's to set; a span of years has both in full, since
     each number of a sentence is looked for in its passages."""
-    plain = _SIGNS.sub("", _EMPHASIS.sub(r"\2", text))
+    plain = _ESCAPE.sub(r"\1", _SIGNS.sub("", _EMPHASIS.sub(r"\2", text)))
     return " ".join(_YEARS.sub(r"\1\2\3\1\4", plain).split())
 
 
@@ -198,7 +199,7 @@ def _read_table(rows: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSent
 
 def _read_cell(cell: str) -> tuple[str, SentenceMarks]:
     marks = join_marks([read_mark(match) for match in MARK.finditer(cell)])
-    return clean_text(MARK.sub("", cell)).strip(" -–—"), marks
+    return clean_text(remove_marks(cell)).strip(" -–—"), marks
 
 
 def _read_list(items: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSentence]:
