@@ -42,7 +42,7 @@ from openassay.nodes.confidence import (
 )
 from openassay.nodes.dispatch import available_types, list_queries
 from openassay.nodes.harvest import failure_notices, load_read_documents
-from openassay.nodes.verify import judge_statements
+from openassay.nodes.verify import UNDATED, judge_statements
 from openassay.reasoning.base import EMBEDDED, Draft, DraftAnswer, DraftSentence
 from openassay.state import (
     NumberedSource,
@@ -414,7 +414,7 @@ def _tell_time(answer: ShortAnswer, claims: Mapping[str, Claim], cards: Mapping[
             nearest = min(dates, key=lambda one: abs(one.start - at))
             return " ".join(text[nearest.start : nearest.end].split())
     days = [date for id in answer.citations if id in cards and (date := cards[id].published)]
-    return f"published {max(days)}" if days else "undated"
+    return f"published {max(days)}" if days else UNDATED
 
 
 def list_considerations(state: State, plan: Plan | None, context: ResearchContext) -> list[str]:
@@ -589,7 +589,8 @@ def build_key_figures(draft: Draft, claims: Mapping[str, Claim], ids: Mapping[st
 def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
     """Yield a row for every claim with a figure that stands in its quotes."""
     for claim in claims:
-        text, what, value, when = claim.text, "", "", ""
+        remark = f" ({UNDATED})."
+        text, what, value, when = claim.text.removesuffix(remark), "", "", ""
         if is_table_row(text):
             # The first figure of a row of a table, under its heading.
             head, dash, cells = text.partition(" — ")
@@ -617,11 +618,10 @@ def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
                 for date in reversed(find_quantities(text))
                 if date.kind in ("year", "date", "decade") and start <= date.start < end
             }
-            when = dates[min(dates)] if dates else ""
+            when = dates[min(dates)] if dates else UNDATED if claim.text.endswith(remark) else ""
         if what and any(letter.isdigit() for letter in value) and _is_in_quotes(value, claim):
-            yield FigureRow(
-                claim, what, value, when if _is_in_quotes(when, claim) or _is_published(when, claim) else ""
-            )
+            told = when == UNDATED or _is_in_quotes(when, claim) or _is_published(when, claim)
+            yield FigureRow(claim, what, value, when if told else "")
 
 
 def _is_in_quotes(value: str, claim: Claim) -> bool:

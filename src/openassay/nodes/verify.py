@@ -48,6 +48,7 @@ from openassay.verification.wording import content_share
 
 MAX_SPANS = 6  # candidates per claim; a seventh witness would change nothing
 LEAST_KEPT = 0.75  # of the words of a narrower wording that are the claim's
+UNDATED = "undated"  # said of a figure in dispute whose sources do not say when they were published
 MOST_VOICES = 4  # documents behind a claim that are compared with each other
 
 
@@ -391,7 +392,7 @@ def add_date(claim: Claim, documents: Mapping[str, Document]) -> Claim:
         return claim
     days = {day: span.document for span in claim.spans if (day := documents[span.document].published)}
     if not days:
-        return claim.model_copy(update={"text": f"{claim.text.rstrip('.')} (undated)."})
+        return claim.model_copy(update={"text": f"{claim.text.rstrip('.')} ({UNDATED})."})
     newest = max(days)
     item = ContextItem(document=days[newest], field="published", value=newest.isoformat())
     text = f"{claim.text.rstrip('.')} (as of {newest:%B %Y})."

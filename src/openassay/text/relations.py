@@ -203,7 +203,8 @@ def find_main_figure(text: str) -> MainFigure | None:
             continue
         word = "".join(text[: count.start].split()[-1:])
         titled = any(map(str.isupper, word))  # "iPhone" too
-        named = titled and fold(word) not in STOP_WORDS and not count.approximate
+        # A comma parts a number from the name before it: "by the Parks Department, 90 trees".
+        named = titled and not word.endswith(",") and fold(word) not in STOP_WORDS and not count.approximate
         if not named and fold(word) not in _LABELS:
             at = index
             break

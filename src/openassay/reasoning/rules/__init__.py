@@ -18,6 +18,7 @@ from openassay.reasoning.rules.followups import condense
 from openassay.reasoning.rules.phrases import is_company
 from openassay.reasoning.rules.plan import build_planner_questions, make_plan, vary_queries
 from openassay.reasoning.rules.read import could_answer, read_passages
+from openassay.reasoning.rules.rival_figures import find_rivals
 from openassay.reasoning.rules.short_answers import add_answer_quotes, find_answers
 from openassay.reasoning.rules.understand import understand
 from openassay.reasoning.rules.write import write
@@ -119,7 +120,8 @@ class RuleReasoner:
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[base.Conflict] = (), known: base.DisputeContext | None = None
     ) -> Sequence[Disagreement]:
-        return await asyncio.to_thread(find_disagreements, claims, conflicts, known)
+        rivals = await asyncio.to_thread(find_rivals, claims, self._support.scores)
+        return await asyncio.to_thread(find_disagreements, claims, conflicts, known, rivals)
 
     async def write(self, request: base.WriteRequest) -> base.Draft:
         answers = await asyncio.to_thread(find_answers, request.plan.goal, request.claims, request.titles)

@@ -1,7 +1,7 @@
 """What a round of reading brought: confidence by section, gaps, disagreements, and what to ask next."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.models.evidence import ANSWERED, Analysis, Claim, Disagreement, Gap, KeyFinding, Theme
@@ -48,11 +48,15 @@ def describe_overlap(left: str, right: str) -> str:
 
 
 def find_disagreements(
-    claims: Sequence[Claim], conflicts: Sequence[Conflict] = (), known: DisputeContext | None = None
+    claims: Sequence[Claim],
+    conflicts: Sequence[Conflict] = (),
+    known: DisputeContext | None = None,
+    rivals: Collection[frozenset[str]] = (),
 ) -> list[Disagreement]:
     """A newer figure of the same origin settles a matter; of what still stands, opposites are grouped into sides.
 
-    `conflicts` are what a judge saw that words do not show; what is settled stays settled. With `known`, different
+    `conflicts` are what a judge saw that words do not show, `rivals` pairs of claims that give one quantity different
+    figures; what is settled stays settled. With `known`, different
     answers to the question on the same thing are opposites too, and a better kind of source settles a matter.
     """
     known = known or DisputeContext()
@@ -87,19 +91,19 @@ def find_disagreements(
             measured = [figure.uncertainty for one in (left, right) if (figure := find_main_figure(one.text))]
             uncertain = len(measured) == 2 and None not in measured
             apart = frozenset((left.id, right.id)) in answered.apart and not uncertain
-            if not apart and _are_at_odds(left, right):
-                _add_conflict(opposed, left, right, by_id)
+            if not apart and _are_at_odds(left, right, rivals):
+                _add_conflict(opposed, left, right, by_id, rivals)
     standing = {claim.text: claim for claim in current}
     for conflict in conflicts:
         if conflict.first != conflict.second and {conflict.first, conflict.second} <= standing.keys():
-            _add_conflict(opposed, standing[conflict.first], standing[conflict.second], by_id, conflict.about)
+            _add_conflict(opposed, standing[conflict.first], standing[conflict.second], by_id, rivals, conflict.about)
     return [_weigh_sources(matter, by_id, known) for matter in (*opposed, *settled)]
 
 
-def _are_at_odds(left: Claim, right: Claim) -> bool:
+def _are_at_odds(left: Claim, right: Claim, rivals: Collection[frozenset[str]]) -> bool:
     """In the words of the claims, or of a sentence that each rests on: another source may put it so that nobody sees
     what it is held against."""
-    if relate(left.text, right.text) == "disagree":
+    if frozenset((left.id, right.id)) in rivals or relate(left.text, right.text) == "disagree":
         return True
     ours, theirs = ({claim.text, *(span.quote for span in claim.spans)} for claim in (left, right))
     return any(
@@ -111,7 +115,12 @@ def _are_at_odds(left: Claim, right: Claim) -> bool:
 
 
 def _add_conflict(
-    found: list[Disagreement], left: Claim, right: Claim, claims: Mapping[str, Claim], matter: str = ""
+    found: list[Disagreement],
+    left: Claim,
+    right: Claim,
+    claims: Mapping[str, Claim],
+    rivals: Collection[frozenset[str]],
+    matter: str = "",
 ) -> None:
     """A claim that already stands on one side of a matter gains an opponent; else a new matter is opened."""
     for at, known in enumerate(found):
@@ -123,7 +132,7 @@ def _add_conflict(
                 if claim.id not in mine:
                     continue
                 if opponent.id not in mine:
-                    if any(_are_at_odds(opponent, claims[id]) for id in other):
+                    if any(_are_at_odds(opponent, claims[id], rivals) for id in other):
                         continue  # two who contradict a third may contradict each other: no one side
                     sides = (mine, tuple(dict.fromkeys((*other, opponent.id))))
                     found[at] = known.model_copy(update={"sides": sides if mine is first else sides[::-1]})
