@@ -209,3 +209,25 @@ def test_what_was_found_to_depend_is_one_voice() -> None:
 
     assert len(group_by_origin(spans, groups, known)) == 2
     assert len(group_by_origin(spans, groups, known, {frozenset({first.hash, second.hash})})) == 1
+
+
+@pytest.mark.requirement("X-05")
+def test_a_short_sentence_with_a_figure_word_for_word_is_one_voice() -> None:
+    short = "Lake Marrow covers 412 square kilometres."
+    farm = page(f"Here is your answer. {short} Share it with your friends.", "https://farm.example/lake")
+    other = page(f"Our experts have collected all facts. {short} Click for more.", "https://other.example/lake")
+    own = page(f"We rowed around it for a week. {AGAIN}", "https://own.example/lake")
+
+    assert heard((farm, short), (other, short)) == 1
+    assert heard((farm, short), (own, AGAIN)) == 2
+
+
+@pytest.mark.requirement("X-05")
+def test_who_names_its_source_at_the_end_of_a_page_is_one_voice_with_it() -> None:
+    """A name may be cut short where its small words begin."""
+    office = page(LAKE, "https://lakes.example/").model_copy(update={"publisher": "Marrow Survey in the Valley"})
+    listed = page(f"{AGAIN} Other lakes are smaller. Source: Marrow Survey in the Valley.", "https://list.example/")
+    unlisted = page(f"{AGAIN} Other lakes are smaller. Source: Ostrey Rowing Club.", "https://list.example/")
+
+    assert heard((office, LAKE), (listed, AGAIN)) == 1
+    assert heard((office, LAKE), (unlisted, AGAIN)) == 2

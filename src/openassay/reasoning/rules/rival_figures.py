@@ -6,6 +6,7 @@ second is borne out by the second, and as it stands it is not.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -36,18 +37,27 @@ class _Figured(NamedTuple):
     words: frozenset[str]  # stems
     names: frozenset[str]
 
-    def with_figure_of(self, other: "_Figured") -> str:
-        own, others = self.figure, other.figure
-        return self.text[: own.start] + other.text[others.start : others.end] + self.text[own.end :]
+    def say_with(self, value: str, other: "_Figured") -> str:
+        """Say it with a value, and "a year" as the year of the other: what was so much in 2025 was so much a year. Left
+        as it is, the verifier finds such a pair at .29 to .66, so at .69 to .86."""
+        text = self.text[: self.figure.start] + value + self.text[self.figure.end :]
+        return _YEARLY.sub(f"in {max(other.years)}", text) if other.years else text
+
+    @property
+    def value(self) -> str:
+        return self.text[self.figure.start : self.figure.end]
+
+
+_YEARLY = re.compile(r"\b(?:a|per|each|every) year\b|\b(?:annually|yearly)\b(?=\s*[.,;]|$)", re.I)
 
 
 def find_rivals(claims: Sequence[Claim], score: Score) -> set[frozenset[str]]:
     """Find the pairs of claims, by id, of different documents. What is said of one year is no rival of what is said of
     another."""
     pairs = sorted(_list_pairs(claims), key=lambda pair: -len(pair[0].words & pair[1].words))[:MOST_PAIRS]
-    found = score([(one.with_figure_of(other), other.text) for one, other in pairs])
+    found = score([(one.say_with(other.value, other), other.text) for one, other in pairs])
     likely = [pair for pair, chance in zip(pairs, found, strict=True) if chance.supported >= BORNE_OUT]
-    as_said = score([(one.text, other.text) for one, other in likely])
+    as_said = score([(one.say_with(one.value, other), other.text) for one, other in likely])
     return {
         frozenset((one.claim, other.claim))
         for (one, other), chance in zip(likely, as_said, strict=True)
