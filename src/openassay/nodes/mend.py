@@ -59,7 +59,7 @@ async def find_failures(
             failures[sentence] = problem
             if around and around.get(sentence) and problem == NO_CLAIM and checker.may_tell_limits(sentence.text):
                 frames.append(sentence)
-        elif sentence.kind == "synthesis":
+        elif sentence.kind == "synthesis" or (sentence.claims and checker.may_tell_limits(sentence.text)):
             syntheses.append(sentence)
         elif sentence.claims and not checker.is_verbatim(sentence):
             facts.append(sentence)

@@ -173,6 +173,8 @@ class _Vocabulary:
 
     def has(self, token: str) -> bool:
         token = _strip_possessive(token)
+        if len(token) > 3 and token[-1] == "s" and token[:-1].isupper():  # several FAQs
+            token = token[:-1]
         if self._has_word(fold(token).replace(".", "")):
             return True
         parts = [part for part in re.split(r"[-’'&./]", token) if part]

@@ -69,13 +69,13 @@ _KINDS: dict[TokenKind, ProblemKind] = {"name": "name", "word": "direction"}
 def _find_rival(ours: Sequence[SentenceToken], at: int, lines: Sequence[Sequence[SentenceToken]], least: int) -> str:
     """Return what stands in this place in the passage, if its own place is less like it. What has no place there at all
     is for other checks to see."""
-    slot = ours[at]
+    slot, listed = ours[at], _list_with(ours, at)
     own, rival, shown = -1 if slot.sort == "figure" else 0, least - 1, ""
     for line in lines:
         for place, token in enumerate(line):
             if token.sort == slot.sort:
                 itself = _is_same_token(slot, token)
-                if not itself and _WEEKDAY.fullmatch(token.shown):
+                if not itself and (_WEEKDAY.fullmatch(token.shown) or token.key in listed):
                     continue
                 # One may have taken the other's place: of a word only its opposites.
                 if not itself and slot.sort == "word" and token.shown.lower() not in slot.opposites:
@@ -101,6 +101,18 @@ def _find_rival(ours: Sequence[SentenceToken], at: int, lines: Sequence[Sequence
                 rival, shown = like, token.shown
     # Where words were left out its own place is half as it was: the rival's must be twice as like it.
     return shown if own > -1 and 2 * max(own, 0) < rival else ""
+
+
+def _list_with(ours: Sequence[SentenceToken], at: int) -> set[str]:
+    """The names that stand with one in a list: these may come in any order."""
+    listed = set[str]()
+    for run in (ours[at + 1 :], ours[:at][::-1]):
+        for token in run:
+            if token.sort == "name":
+                listed.add(token.key)
+            elif token.key not in ("and", "or"):
+                break
+    return listed if ours[at].sort == "name" else set()
 
 
 def _is_same_token(one: SentenceToken, other: SentenceToken) -> bool:

@@ -53,10 +53,10 @@ PASSAGE_SHARE = 0.6  # of a model's room, for passages
 ROLES = ("section", "abstract", "conclusion")
 KINDS = ("fact", "synthesis")
 REPORT_PARTS = (
-    "abstract, 150 to 220 words: the first sentence answers the question; then the line of thought that leads there, "
-    "with the few figures and dates that decide it, what speaks against it, and how sure it is. Four to seven "
-    "sections. conclusion, 100 to 160 words: what follows from it all taken together, what remains open and what would "
-    "settle it; no sentence of the abstract again"
+    "abstract, 150 to 220 words: the first sentence answers the question; then why, in the few steps, figures and "
+    "dates that decide it, what speaks against it, and how sure it is. Four to six sections. conclusion, 120 to 180 "
+    "words: your judgement of the whole, what it turned on, what stays open and what would settle it; no sentence of "
+    "the abstract again"
 )
 
 
