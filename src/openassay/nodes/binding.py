@@ -47,7 +47,10 @@ async def draw_claims(
         """Return the id of the claim."""
         own = [span for claim in quoted[name] for span in claim.spans if span.document == name]
         passage = read_context(documents[name], own, PASSAGE_WORDS)
-        spans = sorted(find_needed_sentences(text, passage)[:MOST_DRAWN], key=lambda span: span.start)
+        found = find_needed_sentences(text, passage)
+        # A heading states nothing, and no judge would take it for borne out.
+        found = [span for span in found if span.quote.rstrip("”\"')").endswith((".", "!", "?"))] or found
+        spans = sorted(found[:MOST_DRAWN], key=lambda span: span.start)
         said = " ".join(" ".join(span.quote.split()) for span in spans)
         if said not in wordings:
             questions = dict.fromkeys(id for claim in quoted[name] for id in claim.questions)
