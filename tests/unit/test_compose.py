@@ -1,15 +1,16 @@
 """How a capable model writes: the whole report in one call, revisions, and sentences that are mended."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from openassay.models.evidence import Claim, Disagreement, Mark, QuoteSpan, Verdict
+from openassay.models.evidence import Claim, Disagreement, Document, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
-from openassay.nodes.binding import bind_to_paragraphs
+from openassay.nodes.binding import bind_by_words, bind_to_paragraphs
 from openassay.nodes.draft_checker import DraftChecker
-from openassay.nodes.mend import _fill_gaps, _Place
+from openassay.nodes.mend import _fill_gaps, _Place, shorten_question
 from openassay.reasoning.base import (
     Draft,
     DraftSection,
@@ -134,6 +135,12 @@ async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:
         ("Dr. Hale of Brown v. Board [C4] agreed [5-7].", [("Dr. Hale of Brown v. Board agreed.", (4, 5, 6, 7))]),
         ("“It rose.” [1] So it did [9].", [("“It rose.”", (1,)), ("So it did.", (9,))]),
         ("The list [sic] is long. [1]", [("The list [sic] is long.", (1,))]),
+        (
+            'He said: "At first. Then no." [1] It fell. [2]',
+            [('He said: "At first. Then no."', (1,)), ("It fell.", (2,))],
+        ),
+        ("It ran 1863–64. [1]", [("It ran 1863–1864.", (1,))]),
+        (r"The \_\_past\_\_ device. [1]", [("The __past__ device.", (1,))]),
     ],
 )
 def test_marks_belong_to_the_sentence_they_stand_behind(text: str, found: list[tuple[str, tuple[int, ...]]]) -> None:
@@ -225,6 +232,48 @@ async def test_an_unmarked_sentence_rests_on_its_paragraph_and_a_judge_reads_it(
 
     assert (bound[0].claims, bound[0].kind) == (("C1", "C2"), "synthesis")
     assert bound[3] == frame
+
+
+def make_checker() -> DraftChecker:
+    documents = {
+        name: Document(hash=name, text=claim.text, url=f"file:///{name}.txt", title="Count", fetched=datetime.now(UTC))
+        for claim in CLAIMS
+        for name in (claim.spans[0].document,)
+    }
+    known = {claim.id: claim for claim in CLAIMS}
+    return DraftChecker(known, documents, ClaimMatcher(CLAIMS, {}), KnownTerms([GOAL]), GOAL)
+
+
+def test_what_introduces_a_list_rests_on_the_list() -> None:
+    leads = DraftSentence(text="Three counts disagree about barges:", opens=True)
+    items = [DraftSentence(text=claim.text, claims=(claim.id,), opens=True, item=True) for claim in CLAIMS]
+    last = DraftSentence(text="Nothing barges here.", opens=True)
+
+    bound = bind_to_paragraphs([leads, *items, last], make_checker())
+
+    assert bound[0].claims == ("C1", "C2", "C3")
+    assert bound[-1].claims == (), "what stands behind a list does not"
+
+
+def test_a_sentence_that_sums_up_is_bound_to_the_claims_that_have_its_numbers_and_words() -> None:
+    checker = make_checker()
+    sums_up = DraftSentence(text="Between 2020 and 2021 tonnes rose.", claims=("C1",))
+
+    bound = bind_by_words(sums_up, CLAIMS, checker)
+
+    assert (bound.claims, bound.kind) == (("C1", "C2"), "synthesis")
+    assert bind_by_words(bound, CLAIMS, checker) == bound
+    strange = DraftSentence(text="In 1999 tonnes rose.", claims=("C1",))
+    assert bind_by_words(strange, CLAIMS, checker) == strange, "no claim has it, and none is added in vain"
+
+
+def test_a_long_question_is_shortened_to_a_title() -> None:
+    assert shorten_question(GOAL) == GOAL.rstrip("?")
+    long = "How has the river trade developed since 2000, from barges to the new canal, and what came of it: " * 2
+    assert (
+        shorten_question(long)
+        == "How has the river trade developed since 2000, from barges to the new canal, and what came of it"
+    )
 
 
 def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> None:

@@ -215,6 +215,7 @@ class _Vocabulary:
 
     def has_acronym(self, run: Sequence[str]) -> bool:
         # "US Geological Survey" is USGS: what is an acronym itself stands in it whole.
+        run = [word for word in run if fold(word) not in GRAMMAR]
         letters = "".join(fold(word)[:1] for word in run)
         whole = "".join(fold(word) if word.isupper() else fold(word)[:1] for word in run)
         return len(letters) > 1 and (letters in self.words or whole in self.words)

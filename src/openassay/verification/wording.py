@@ -110,7 +110,7 @@ def _list_with(ours: Sequence[SentenceToken], at: int) -> set[str]:
         for token in run:
             if token.sort == "name":
                 listed.add(token.key)
-            elif token.key not in ("and", "or"):
+            elif token.key not in (",", "and", "or"):
                 break
     return listed if ours[at].sort == "name" else set()
 

@@ -20,6 +20,7 @@ MAX_CLAIMS = 10  # that a sentence names
 MAX_DOCUMENTS = 3  # whose passages it says
 MAX_COLUMNS = 6  # of a table, beside the one that names its rows
 MAX_LABEL, MAX_CELL = 10, 40  # words of the name of a row or column or of a paragraph, and of a cell
+MAX_QUOTATION = 500  # characters with a quotation in them that may have several sentences
 MIN_ENTRIES = 3  # lines that make a timeline
 
 _NUMBER = r"[CD]?\d{1,4}(?:\s*[-–]\s*[CD]?\d{1,4})?"
@@ -137,9 +138,22 @@ def split_with_marks(text: str) -> Iterator[tuple[str, SentenceMarks]]:
 
     bare = MARK.sub(replace, _TOKEN.sub("", text)[: 100 * (_LAST_TOKEN - _FIRST_TOKEN)])
     bare = _BEFORE_TOKEN.sub(r"\1", _AFTER_END.sub(r"\2\1", bare))
-    for piece in split_sentences(bare):
-        own = [found[ord(token) - _FIRST_TOKEN] for token in _TOKEN.findall(piece.text)]
-        yield clean_text(_TOKEN.sub("", piece.text)), join_marks(own)
+    for text in join_quotations([piece.text for piece in split_sentences(bare)]):
+        own = [found[ord(token) - _FIRST_TOKEN] for token in _TOKEN.findall(text)]
+        yield clean_text(_TOKEN.sub("", text)), join_marks(own)
+
+
+def join_quotations(pieces: Sequence[str]) -> list[str]:
+    """Put sentences together that are one quotation: he answered, "At first. Then we saw that it was enough." """
+    joined, is_open = list[str](), False
+    for piece in pieces:
+        if is_open:
+            joined[-1] += f" {piece}"
+        else:
+            joined.append(piece)
+        quotes = joined[-1].count('"') % 2 == 1 or joined[-1].count("“") > joined[-1].count("”")
+        is_open = quotes and len(joined[-1]) < MAX_QUOTATION
+    return joined
 
 
 def read_mark(match: re.Match[str]) -> SentenceMarks:
