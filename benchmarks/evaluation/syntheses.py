@@ -96,8 +96,8 @@ async def find_passing(cases: Sequence[SynthesisCase], reasoner: RuleReasoner) -
         matcher = ClaimMatcher(case.claims.values(), {})
         checker = DraftChecker(case.claims, case.documents, matcher, KnownTerms([]))
         context = cast(ResearchContext, SimpleNamespace(reasoner=reasoner))
-        failures, _ = await find_failures(case.sentences.values(), checker, heads, context)
-        reasons |= {id: failures.get(sentence, "") for id, sentence in case.sentences.items()}
+        found = await find_failures(case.sentences.values(), checker, heads, context)
+        reasons |= {id: found.reasons.get(sentence, "") for id, sentence in case.sentences.items()}
     return reasons
 
 
