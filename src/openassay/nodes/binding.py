@@ -5,23 +5,28 @@ A judge reads afterwards whether it follows from all of them.
 """
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from openassay.context import ResearchContext
-from openassay.models.evidence import Claim, Document, Judgement, Verdict
+from openassay.models.evidence import Claim, Document, Judgement, QuoteSpan, Verdict
 from openassay.nodes.draft_checker import DraftChecker, has_few_words
 from openassay.nodes.verify import ClaimWording, decide_claims, read_contexts
 from openassay.reasoning.base import Draft, DraftClaim, DraftSentence
+from openassay.text.sentences import TextSpan
 from openassay.text.words import stems
-from openassay.verification.context import find_needed_sentences, read_context
+from openassay.verification.context import EvidenceContext, find_needed_sentences, read_context
 from openassay.verification.sources import assess_credibility
+from openassay.verification.statement_check import extract_numbers
 
 PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
+LEAST_TERMS = 2  # that a further sentence has to add
 MOST_DRAWN = 5  # sentences of a document that a claim is drawn from
 MOST_DOCUMENTS = 3  # that claims are drawn from for one sentence
 MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
 MOST_ADDED = 4  # claims that are added for their words and numbers
+_STATES = re.compile(r"[.!?]\W*$|:\s")  # a sentence, or a line as "Status: Rejected"
 
 
 def rank_claims(text: str, claims: Mapping[str, Claim]) -> list[Claim]:
@@ -47,10 +52,7 @@ async def draw_claims(
         """Return the id of the claim."""
         own = [span for claim in quoted[name] for span in claim.spans if span.document == name]
         passage = read_context(documents[name], own, PASSAGE_WORDS)
-        found = find_needed_sentences(text, passage)
-        # A heading states nothing, and no judge would take it for borne out.
-        found = [span for span in found if span.quote.rstrip("”\"')").endswith((".", "!", "?"))] or found
-        spans = sorted(found[:MOST_DRAWN], key=lambda span: span.start)
+        spans = find_sentences(text, passage) or find_needed_sentences(text, passage)[:MOST_DRAWN]
         said = " ".join(" ".join(span.quote.split()) for span in spans)
         if said not in wordings:
             questions = dict.fromkeys(id for claim in quoted[name] for id in claim.questions)
@@ -65,7 +67,9 @@ async def draw_claims(
         if bound and has_few_words(sentence, bound):  # its words are those of sentences that no claim was drawn from
             named = tuple(dict.fromkeys((*named, *(span.document for claim in bound for span in claim.spans))))
         added = [draw(sentence.text, name) for name in named[:MOST_DOCUMENTS] if name in quoted]
-        return sentence.model_copy(update={"claims": (*sentence.claims, *added), "documents": ()})
+        named_claims = tuple(dict.fromkeys((*sentence.claims, *added)))
+        kind = sentence.kind if len(named_claims) > 1 else "fact"
+        return sentence.model_copy(update={"claims": named_claims, "documents": (), "kind": kind})
 
     sections = [
         section.model_copy(update={"sentences": tuple(map(bind, section.sentences))}) for section in draft.sections
@@ -76,6 +80,38 @@ async def draw_claims(
     decided = await decide_claims(list(wordings.values()), said, documents, credibility, context.reasoner)
     drawn = {claim.id: claim for claim in decided if claim.verdict is Verdict.SUPPORTED}
     return draft.model_copy(update={"sections": tuple(sections)}), drawn
+
+
+def find_sentences(text: str, passage: EvidenceContext) -> list[QuoteSpan]:
+    """The sentences of a passage that have most of the figures, names and words of a text, each some that those before
+    it lack, in the order of the document."""
+    wanted = _list_terms(text)
+    # A heading states nothing, and no judge would take it for borne out.
+    left = [piece for piece in passage.pieces if _STATES.search(piece.text)]
+    chosen = list[TextSpan]()
+    while left and len(chosen) < MOST_DRAWN:
+        best = max(left, key=lambda piece: _count_terms(piece.text, wanted))
+        if _count_terms(best.text, wanted) < (LEAST_TERMS if chosen else 1):
+            break
+        left.remove(best)
+        chosen.append(best)
+        found = _list_terms(best.text)
+        wanted = {term: worth for term, worth in wanted.items() if term not in found}
+    return [
+        QuoteSpan(document=passage.document, start=piece.start, end=piece.end, quote=piece.text)
+        for piece in sorted(chosen, key=lambda piece: piece.start)
+    ]
+
+
+def _list_terms(text: str) -> dict[str | float, int]:
+    """What a sentence says by, and how much each tells."""
+    terms: dict[str | float, int] = dict.fromkeys(stems(text), 1)
+    names = {stem for word in text.split() if word[:1].isupper() for stem in stems(word)}
+    return terms | dict.fromkeys(names, 2) | dict.fromkeys(extract_numbers(text, worded=True), 3)
+
+
+def _count_terms(text: str, wanted: Mapping[str | float, int]) -> int:
+    return sum(worth for term, worth in wanted.items() if term in _list_terms(text))
 
 
 def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker) -> list[DraftSentence]:

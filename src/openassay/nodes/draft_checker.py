@@ -27,6 +27,7 @@ from openassay.verification.verdict import ClaimMatcher
 from openassay.verification.wording import check_wording, content_share
 
 RETOLD = 0.9  # of the plain words of a fact that stand in its passages: then its names have to stand there too
+LEAST_READ = 30_000  # characters of each document in which a name may stand
 NO_CLAIM = "it says something of the world and names no claim"
 _LOWER = re.compile(r"(?<![^\W_])[^\W\d_A-Z]{3,}(?![^\W_])")
 
@@ -206,7 +207,7 @@ class DraftChecker:
             head=" | ".join(one.head for one in found),
             pieces=(*claims, *(piece for one in found for piece in one.pieces)),
             published=found[0].published if len(found) == 1 else None,
-            whole="\n".join(one.whole[: LONGEST // len(found)] for one in found),
+            whole="\n".join(one.whole[: max(LONGEST // len(found), LEAST_READ)] for one in found),
         )
         own = [whole.text, whole.head, whole.whole]
         # In a sentence that is its passages' but for a name, a name of another matter was exchanged.

@@ -25,6 +25,7 @@ MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in i
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 SAID_AGAIN = 0.6  # of its words in another sentence: it says nothing new
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
+MOST_BESIDE = 16  # sentences that one which sums up is shown with
 MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
 
 _POINTS_BACK = re.compile(
@@ -48,6 +49,7 @@ async def find_failures(
     heads: Mapping[str, str],
     context: ResearchContext,
     around: Mapping[DraftSentence, Sequence[Claim]] | None = None,
+    beside: Mapping[DraftSentence, tuple[str, ...]] | None = None,
 ) -> DraftFailures:
     """Find why sentences cannot be published; those that can are not there. Facts and syntheses are judged side by
     side, and with them what says that the sources leave something open, by the claims `around` it."""
@@ -69,7 +71,10 @@ async def find_failures(
         for one in frames
         if around
     ]
-    pairs_of_syntheses = [build_pair(one, checker.find_bound(one), heads) for one in syntheses]
+    told = beside or {}
+    pairs_of_syntheses = [
+        build_pair(one, checker.find_bound(one), heads)._replace(beside=told.get(one, ())) for one in syntheses
+    ]
     judged, followed = await asyncio.gather(
         judge_statements(
             [(one.text, [found.render() for found in own]) for one, own in zip(facts, contexts, strict=True)], context
@@ -221,7 +226,8 @@ async def settle_draft(
 
     drafted = await asyncio.to_thread(settle_all)
     around = {sentence: rank_claims(sentence.text, claims) for sentence in drafted.values() if not sentence.claims}
-    found = await find_failures(drafted.values(), checker, request.heads, context, around)
+    beside = list_beside(draft, drafted)
+    found = await find_failures(drafted.values(), checker, request.heads, context, around, beside)
     failures = found.reasons
     final: dict[_Place, DraftSentence | None] = {
         place: None if sentence in failures else sentence for place, sentence in drafted.items()
@@ -243,7 +249,8 @@ async def settle_draft(
     if (failed or reworded) and mend:
         mended = await mend_sentences(failed, tuple(claims.values()), request, context) if failed else {}
         mended = {sentence: settle(made) for sentence, made in mended.items()} | reworded
-        again = await find_failures(mended.values(), checker, request.heads, context)
+        summing = {made: beside[sentence] for sentence, made in mended.items() if sentence in beside}
+        again = await find_failures(mended.values(), checker, request.heads, context, beside=summing)
         for place, sentence in drafted.items():
             made = mended.get(sentence) if sentence in failures else None
             if made:  # or what the judge has left of it
@@ -259,6 +266,23 @@ async def settle_draft(
         for sentence in (one for kept in section for one in kept if one.claims):
             needed |= checker.find_needed_context(sentence)
     return SettledDraft(settled, needed)
+
+
+def list_beside(draft: Draft, drafted: Mapping[_Place, DraftSentence]) -> dict[DraftSentence, tuple[str, ...]]:
+    """What a sentence sums up: for one that opens a section, the others of it; for those of an abstract or a
+    conclusion, what opens sections and what draws claims together there."""
+    body = [place for place in drafted if draft.sections[place.section].role == "body"]
+    opening = [place for place in body if place.sentence == 0]
+    drawn = [place for place in body if drafted[place].kind == "synthesis" and not drafted[place].cell]
+    whole = [drafted[place].text for place in sorted({*opening, *drawn})][:MOST_BESIDE]
+    beside = dict[DraftSentence, tuple[str, ...]]()
+    for place, sentence in drafted.items():
+        if draft.sections[place.section].role in ("abstract", "conclusion"):
+            beside[sentence] = tuple(whole)
+        elif place in opening:
+            own = [at for at in body if at.section == place.section and at != place and not drafted[at].cell]
+            beside[sentence] = tuple(drafted[at].text for at in own[:MOST_BESIDE])
+    return beside
 
 
 async def mend_sentences(

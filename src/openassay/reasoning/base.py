@@ -265,12 +265,15 @@ class VoicePair(NamedTuple):
 
 class SynthesisPair(NamedTuple):
     """A sentence, and the claims that it is to follow from, each with its source and quotes; and the same in short, for
-    a reader with little room. `figures` say how those come about that stand in no claim: they were computed again."""
+    a reader with little room. `figures` say how those come about that stand in no claim: they were computed again.
+    `beside` are other sentences of the report, each judged by itself: what opens a section or ends a report sums them
+    up."""
 
     text: str
     claims: tuple[str, ...]
     short: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 EMBEDDED = "embedded"  # the name of the reasoner that needs no language model

@@ -175,6 +175,7 @@ class _Vocabulary:
         token = _strip_possessive(token)
         if len(token) > 3 and token[-1] == "s" and token[:-1].isupper():  # several FAQs
             token = token[:-1]
+        token = re.sub(r"^(?:mid|early|late)-(?=[A-Z])", "", token)  # mid-April
         if self._has_word(fold(token).replace(".", "")):
             return True
         parts = [part for part in re.split(r"[-’'&./]", token) if part]

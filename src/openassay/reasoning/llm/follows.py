@@ -19,6 +19,7 @@ def build_follows_job(pairs: Sequence[SynthesisPair], task: str) -> FollowsJob:
         blocks = []
         for number, pair in enumerate(shown, 1):
             lines = [f"Sentence {number}: {pair.text}", *(f"- {line}" for line in (*pair.claims, *pair.figures))]
+            lines += [f"- Beside it: {' '.join(pair.beside)}"] if pair.beside else []
             blocks.append(wrap_tag("source", "\n".join(lines)))
         return {"pairs": "\n".join(blocks)}
 

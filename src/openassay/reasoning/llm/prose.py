@@ -254,13 +254,14 @@ def build_sentence(text: str, marks: SentenceMarks, claims: ClaimNumbers) -> Dra
         return None
     named = claims.find(marks.numbers)[:MAX_CLAIMS]
     figures = [figure for line in marks.derived if (figure := parse_figure(line, claims))]
-    draws = len(named) > 1 and (marks.follows or bool(figures))
+    documents = tuple(claims.find_documents(marks.documents))[:MAX_DOCUMENTS]
+    draws = len(named) + len(documents) > 1 and (marks.follows or bool(figures))
     return DraftSentence(
         text=text,
         claims=tuple(claim.id for claim in named),
         kind="synthesis" if draws else "fact",
         derived=tuple(figures) if named else (),
-        documents=tuple(claims.find_documents(marks.documents))[:MAX_DOCUMENTS] if not draws else (),
+        documents=documents,
     )
 
 
