@@ -264,8 +264,19 @@ async def settle_draft(
     needed = {id: claim for id, claim in drawn.items() if id in told}
     for section in settled:
         for sentence in (one for kept in section for one in kept if one.claims):
-            needed |= checker.find_needed_context(sentence)
+            for id, claim in checker.find_needed_context(sentence).items():
+                needed[id] = join_evidence(needed[id], claim) if id in needed else claim
     return SettledDraft(settled, needed)
+
+
+def join_evidence(claim: Claim, other: Claim) -> Claim:
+    """A claim with what it needs for one sentence and for another."""
+    return claim.model_copy(
+        update={
+            "spans": tuple(dict.fromkeys((*claim.spans, *other.spans))),
+            "context": tuple(dict.fromkeys((*claim.context, *other.context))),
+        }
+    )
 
 
 def list_beside(draft: Draft, drafted: Mapping[_Place, DraftSentence]) -> dict[DraftSentence, tuple[str, ...]]:
