@@ -22,6 +22,7 @@ def test_names_that_changed_places_are_found() -> None:
     ("statement", "passage", "strange"),
     [
         ("It answered in two FAQs.", "It answered in an FAQ.", False),
+        ("It answered in two FAQs.", "FAQs were its answer.", False),
         ("The US Geological Survey counts birds.", "USGS counts birds.", False),
         ("The UK Geological Survey counts birds.", "USGS counts birds.", True),
         ("It answered in two RFCs.", "It answered in an FAQ.", True),

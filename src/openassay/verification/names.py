@@ -174,7 +174,7 @@ class _Vocabulary:
     def has(self, token: str) -> bool:
         token = _strip_possessive(token)
         if len(token) > 3 and token[-1] == "s" and token[:-1].isupper():  # several FAQs
-            token = token[:-1]
+            return self.has(token[:-1]) or self._has_word(fold(token))
         token = re.sub(r"^(?:mid|early|late)-(?=[A-Z])", "", token)  # mid-April
         if self._has_word(fold(token).replace(".", "")):
             return True
