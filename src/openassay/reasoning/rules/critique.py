@@ -19,6 +19,7 @@ from openassay.reasoning.base import CritiqueRequest, recommend
 from openassay.text.language import detect_language
 from openassay.text.questions import find_cutoff
 from openassay.text.words import fold, jaccard, stem, stems, words
+from openassay.verification.figures import find_numbers_by_day
 
 # A draft laid out for its reviewer: each statement with the claims, passages and sources behind it.
 
@@ -71,7 +72,10 @@ class DraftStatement(NamedTuple):
     def origins(self) -> list[str]:
         """When the sources were published, and their titles: "a study of 2021" rests on these."""
         dates = [part.lstrip("0") for card in self.sources for part in (card.published or "").split("-")]
-        return [*(card.title.replace("-", " ") for card in self.sources), *dates]
+        days = [date.fromisoformat(card.published[:10]) for card in self.sources if len(card.published or "") >= 10]
+        # "Last year" in a text of 2025 is 2024.
+        told = {number for day in days for number in find_numbers_by_day(self.text, " ".join(self.quotes), day)}
+        return [*(card.title.replace("-", " ") for card in self.sources), *dates, *(f"{number:.0f}" for number in told)]
 
     @property
     def holds(self) -> bool:
