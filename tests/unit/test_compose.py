@@ -99,7 +99,7 @@ async def test_a_report_is_written_in_one_call_from_passages_and_claims() -> Non
     [prompt] = prompts
     shown = "# D1 River report | Harbour Board | 2022-01-31\nThe board counted with care. The Wend carried 190.1"
     assert shown in prompt
-    assert "Claims:\n[1] ✓ The Wend carried" in prompt
+    assert "Claims:\n[1] The Wend carried" in prompt
 
 
 async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:

@@ -235,7 +235,13 @@ async def settle_draft(
     # What names no claim by itself is not mended, or it would say again what its paragraph says: the judge's wording of
     # it is judged, and else it is dropped.
     failed = [
-        FailedSentence(section=draft.sections[place.section].title, sentence=sentence, reason=failures[sentence])
+        FailedSentence(
+            section=draft.sections[place.section].title,
+            sentence=sentence,
+            reason=failures[sentence],
+            before=_get_text(drafted, place, -1),
+            after=_get_text(drafted, place, 1),
+        )
         for place, sentence in drafted.items()
         if sentence in failures
         and checker.find_bound(sentence)
@@ -277,6 +283,11 @@ def join_evidence(claim: Claim, other: Claim) -> Claim:
             "context": tuple(dict.fromkeys((*claim.context, *other.context))),
         }
     )
+
+
+def _get_text(drafted: Mapping[_Place, DraftSentence], place: _Place, step: int) -> str:
+    beside = drafted.get(_Place(place.section, place.sentence + step))
+    return beside.text if beside and not beside.cell else ""
 
 
 def list_beside(draft: Draft, drafted: Mapping[_Place, DraftSentence]) -> dict[DraftSentence, tuple[str, ...]]:

@@ -224,6 +224,8 @@ class FailedSentence(Record):
     section: str
     sentence: DraftSentence
     reason: str
+    before: str = ""  # the sentence before it in its section, and the one behind it
+    after: str = ""
 
 
 class MendRequest(Record):

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from openassay.errors import ReasoningError
-from openassay.models.evidence import Claim, Verdict
+from openassay.models.evidence import Claim, Mark, Verdict
 from openassay.models.report import TableCell
 from openassay.reasoning.base import (
     Draft,
@@ -107,8 +107,8 @@ class NumberedClaims:
 
     def show(self, claim: Claim, quote: int = 0) -> str:
         """A claim, with its quotes or with the titles of the other documents that tell it."""
-        mark = f"{claim.mark} " if claim.mark else ""
-        lines = [f"[{self._numbers[claim.id]}] {mark}{claim.text}"]
+        more = " (by two independent sources)" if claim.mark is Mark.CORROBORATED else ""
+        lines = [f"[{self._numbers[claim.id]}] {claim.text}{more}"]
         documents = list(dict.fromkeys(span.document for span in claim.spans))
         if quote:
             for span in list({span.document: span for span in reversed(claim.spans)}.values())[:MAX_QUOTES]:
@@ -339,13 +339,20 @@ def show_failure(sentence: DraftSentence, claims: NumberedClaims) -> str:
     return f"{cell.text} {place} [{claims.show_names(sentence.claims)}]"
 
 
+def show_neighbours(failure: FailedSentence) -> str:
+    """What stands beside a sentence and need not be said again."""
+    if failure.sentence.cell or not (failure.before or failure.after):
+        return ""
+    return f"\n   Stands between: “{failure.before or '…'}” and “{failure.after or '…'}”"
+
+
 def build_mend_job(request: MendRequest, claims: NumberedClaims, task: str) -> MendJob:
     known = {claim.id: claim for claim in list_claims(request.claims) if claim.spans}
 
     def build(shown: Sequence[FailedSentence]) -> dict[str, str]:
         ids = dict.fromkeys(id for failure in shown for id in failure.sentence.claims if id in known)
         lines = [
-            f"{number}. {show_failure(one.sentence, claims)}\n   Wrong: {one.reason}"
+            f"{number}. {show_failure(one.sentence, claims)}\n   Wrong: {one.reason}{show_neighbours(one)}"
             for number, one in enumerate(shown, 1)
         ]
         return {
