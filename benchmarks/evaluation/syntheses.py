@@ -27,7 +27,7 @@ from openassay.reasoning.rules import RuleReasoner
 from openassay.text.embeddings import CrossEncoder, MiniLM
 from openassay.verification.context import describe_document
 from openassay.verification.support import CrossEncoderScorer
-from openassay.verification.synthesis import settle_figure
+from openassay.verification.synthesis import settle_figures
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
@@ -72,7 +72,7 @@ def load_case(group: dict[str, Any]) -> SynthesisCase:
             row["text"], SentenceMarks(tuple(row["uses"]), True, tuple(row.get("derived") or ())), numbered
         )
         assert sentence is not None, row["id"]
-        figures = tuple(settle_figure(figure, named) for figure in sentence.derived)
+        figures = settle_figures(row["text"], sentence.derived, named)
         sentences[row["id"]] = sentence.model_copy(update={"derived": figures})
     return SynthesisCase(claims, documents, sentences, {row["id"]: row["true"] for row in group["sentences"]})
 
@@ -131,9 +131,9 @@ MEASURES = {
         quick="100 sentences",
         figures=(
             Figure("false, published", floor=0.12, quick=0.15, less_is_better=True),
-            Figure("true, refused", floor=0.9, quick=0.95, less_is_better=True),
+            Figure("true, refused", floor=0.6, quick=0.7, less_is_better=True),
             Figure("capable judge: false, published", floor=0.03, quick=0.05, less_is_better=True),
-            Figure("capable judge: true, refused", floor=0.15, quick=0.2, less_is_better=True),
+            Figure("capable judge: true, refused", floor=0.12, quick=0.16, less_is_better=True),
         ),
         run=_measure,
         notes="The capable judge is a recording of readers who had not seen the checks; its answers are kept by id.",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openassay.models.evidence import Claim, ContextItem, QuoteSpan, Verdict
 from openassay.models.report import DerivedFigure
-from openassay.verification.synthesis import check_synthesis, compute_figure
+from openassay.verification.synthesis import check_synthesis, compute_figure, settle_figures
 from openassay.verification.terms import find_addresses
 
 
@@ -48,6 +48,48 @@ def test_what_is_computed_from_figures_that_stand_nowhere_is_refused() -> None:
     made_up = derive(10, "difference", 192.4, 182.4)
     [problem] = problems("The river led by 10 million tonnes.", RIVER, CANAL, derived=(made_up,))
     assert "192.4, from which 10 is computed" in problem
+
+
+def test_a_step_of_a_calculation_is_computed_again_and_not_told() -> None:
+    both = derive(372.5, "sum", 190.1, 182.4)
+    half = derive(51, "share", 190.1, 372.5)
+    text = "Of the 372.5 million tonnes on both, just over half went by the river."
+
+    settled = settle_figures(text, (both, half), (RIVER, CANAL))
+    assert settled == (both,), "the reader finds no 372.5 in the passages"
+    assert not problems(text, RIVER, CANAL, derived=settled)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        derive(71, "share", 190.1, 372.5),  # does not come to that
+        derive(51, "share", 190.1, 371.9),  # of what stands nowhere
+    ],
+)
+def test_a_step_that_is_wrong_is_refused(wrong: DerivedFigure) -> None:
+    both = derive(372.5, "sum", 190.1, 182.4)
+    text = "Of the 372.5 million tonnes on both, just over half went by the river."
+    assert problems(text, RIVER, CANAL, derived=settle_figures(text, (both, wrong), (RIVER, CANAL)))
+
+
+def test_a_figure_in_digits_is_not_told_of_steps() -> None:
+    both, share = derive(372.5, "sum", 190.1, 182.4), derive(51, "share", 190.1, 372.5)
+    text = "The river had 51 per cent of both."
+    assert problems(text, RIVER, CANAL, derived=settle_figures(text, (both, share), (RIVER, CANAL)))
+
+
+def test_what_is_left_of_a_share_is_told_in_words() -> None:
+    closed = make_claim("C4", "By 2019 the state collected 86 per cent of the tax due.")
+    rest = derive(14, "difference", 100, 86)
+    text = "One seventh of the tax due was still missing in 2019, when the minister called the gap closed."
+    assert settle_figures(text, (rest,), (closed, RIVER)) == ()
+
+
+def test_a_half_may_be_rounded_up() -> None:
+    slow = make_claim("C5", "Pay rose by 2.1 per cent, prices by 4.0 per cent.")
+    [settled] = settle_figures("About half as fast.", (derive(53, "share", 2.1, 4.0),), (slow, RIVER))
+    assert settled.value == 52.5
 
 
 def test_one_claim_makes_no_synthesis() -> None:

@@ -15,7 +15,7 @@ from openassay.nodes.draft_checker import NO_CLAIM, DraftChecker
 from openassay.nodes.verify import judge_statements
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
 from openassay.text.words import stems
-from openassay.verification.synthesis import settle_figure, shorten_claim, tell_figure
+from openassay.verification.synthesis import settle_figures, shorten_claim, tell_figure
 from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
 
@@ -212,7 +212,7 @@ async def settle_draft(
     def settle(sentence: DraftSentence) -> DraftSentence:
         sentence = bind_by_words(sentence, usable, checker)
         bound = checker.find_bound(sentence)
-        figures = tuple(settle_figure(figure, bound) for figure in sentence.derived)
+        figures = settle_figures(sentence.text, sentence.derived, bound)
         # A claim that did not hold bears nothing out; whether the others do is judged.
         held = tuple(claim.id for claim in bound) or sentence.claims
         return sentence.model_copy(update={"derived": figures, "claims": held})

@@ -1,6 +1,7 @@
 """Sentences that follow from several claims: what they compute is computed again, and every other figure has to stand
 in what they rest on. Whether a sentence follows is a judge's to say; what is wrong here no judge can mend."""
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
@@ -14,6 +15,7 @@ from openassay.verification.statement_check import extract_numbers
 
 # Of a figure that was computed: what rounding to a tenth or to three digits may leave.
 ROUNDED, SHARE_ROUNDED = 0.051, 0.006
+PER_CENT = 100.0  # the whole that what is left of a share is computed from
 
 
 def compute_figure(figure: DerivedFigure) -> float | None:
@@ -79,8 +81,37 @@ def settle_figure(figure: DerivedFigure, claims: Sequence[Claim]) -> DerivedFigu
     return figure
 
 
+def settle_figures(text: str, derived: Sequence[DerivedFigure], claims: Sequence[Claim]) -> tuple[DerivedFigure, ...]:
+    """Settle the figures of a sentence. One that is computed from another of them, or from the whole of 100 per cent,
+    and is told in words ("half of it") is computed again here and not told: a reader could find no such operand in the
+    passages. It stays where it is wrong, or its operands come from nowhere, and is refused for that."""
+    settled = [settle_figure(figure, claims) for figure in derived]
+    told = extract_numbers(text, worded=False)
+    computed = {PER_CENT}
+    computed |= {value for figure in settled if is_right(figure) for value in list_roundings(abs(figure.value))}
+    given = find_given_numbers(text, claims, {})
+
+    def is_step(figure: DerivedFigure) -> bool:
+        numbers = [abs(one) for one in figure.operands if isinstance(one, int | float)]
+        from_others = set(numbers) - given
+        return (
+            bool(from_others)
+            and from_others <= computed
+            and is_right(figure)
+            and not told & set(list_roundings(abs(figure.value)))
+        )
+
+    return tuple(figure for figure in settled if not is_step(figure))
+
+
+def is_right(figure: DerivedFigure) -> bool:
+    value = compute_figure(figure)
+    return value is not None and is_same_figure(figure.value, value)
+
+
 def list_roundings(value: float) -> tuple[float, ...]:
-    return value, round(value, 1), float(round(value))
+    """A figure as it may be told: a half goes up or down."""
+    return value, round(value, 1), float(round(value)), float(math.floor(value + 0.5))
 
 
 def _read_day(text: float | str) -> date | None:
