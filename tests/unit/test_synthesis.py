@@ -86,6 +86,14 @@ def test_what_is_left_of_a_share_is_told_in_words() -> None:
     assert settle_figures(text, (rest,), (closed, RIVER)) == ()
 
 
+def test_releases_are_counted_by_their_numbers() -> None:
+    first = make_claim("C6", "Resource claims came as alpha in v1.26.")
+    last = make_claim("C7", "In v1.34 the core of resource claims was stable.")
+    assert settle_figures("Eight releases lay between.", (derive(8, "difference", 34, 26),), (first, last)) == ()
+    wrong = derive(9, "difference", 35, 26)
+    assert settle_figures("Nine releases lay between.", (wrong,), (first, last)) == (wrong,)
+
+
 def test_a_half_may_be_rounded_up() -> None:
     slow = make_claim("C5", "Pay rose by 2.1 per cent, prices by 4.0 per cent.")
     [settled] = settle_figures("About half as fast.", (derive(53, "share", 2.1, 4.0),), (slow, RIVER))

@@ -6,6 +6,7 @@ A judge reads afterwards whether it follows from all of them.
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -26,6 +27,7 @@ MOST_DRAWN = 5  # sentences of a document that a claim is drawn from
 MOST_DOCUMENTS = 3  # that claims are drawn from for one sentence
 MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
 MOST_ADDED = 4  # claims that are added for their words and numbers
+_LABEL = re.compile(r"[A-Z][\w.-]*(?: [\w.-]+){0,2}[ -]?\d[\w.-]*")
 _STATES = re.compile(r"[.!?]\W*$|:\s")  # a sentence, or a line as "Status: Rejected"
 
 
@@ -47,11 +49,21 @@ async def draw_claims(
             quoted.setdefault(name, []).append(claim)
     first = max((int(id[1:]) for id in claims if id[1:].isdecimal()), default=0) + 1
     wordings = dict[str, ClaimWording]()
+    labels = read_labels({name: documents[name].title for name in quoted})
+
+    def read_passage(name: str) -> EvidenceContext:
+        own = [span for claim in quoted[name] for span in claim.spans if span.document == name]
+        return read_context(documents[name], own, PASSAGE_WORDS)
+
+    def tell_missing(sentence: DraftSentence, bound: Sequence[Claim]) -> str:
+        """The words of a sentence that its claims lack."""
+        quotes = " ".join([text for claim in bound for text in (claim.text, *(span.quote for span in claim.spans))])
+        known = set(stems(quotes))
+        return " ".join(word for word in sentence.text.split() if set(stems(word)) - known)
 
     def draw(text: str, name: str) -> str:
         """Return the id of the claim."""
-        own = [span for claim in quoted[name] for span in claim.spans if span.document == name]
-        passage = read_context(documents[name], own, PASSAGE_WORDS)
+        passage = read_passage(name)
         spans = find_sentences(text, passage) or find_needed_sentences(text, passage)[:MOST_DRAWN]
         said = " ".join(" ".join(span.quote.split()) for span in spans)
         if said not in wordings:
@@ -67,6 +79,12 @@ async def draw_claims(
         if bound and has_few_words(sentence, bound):  # its words are those of sentences that no claim was drawn from
             named = tuple(dict.fromkeys((*named, *(span.document for claim in bound for span in claim.spans))))
         added = [draw(sentence.text, name) for name in named[:MOST_DOCUMENTS] if name in quoted]
+        # What became of PEP 298 stands in PEP 298, be it that another document is named for it.
+        cited = {*named, *(span.document for claim in bound for span in claim.spans)}
+        missing = tell_missing(sentence, bound) if bound else ""
+        for name in find_named_documents(sentence.text, labels):
+            if missing and name not in cited and find_sentences(missing, read_passage(name)):
+                added.append(draw(missing, name))
         named_claims = tuple(dict.fromkeys((*sentence.claims, *added)))
         kind = sentence.kind if len(named_claims) > 1 else "fact"
         return sentence.model_copy(update={"claims": named_claims, "documents": (), "kind": kind})
@@ -80,6 +98,19 @@ async def draw_claims(
     decided = await decide_claims(list(wordings.values()), said, documents, credibility, context.reasoner)
     drawn = {claim.id: claim for claim in decided if claim.verdict is Verdict.SUPPORTED}
     return draft.model_copy(update={"sections": tuple(sections)}), drawn
+
+
+def read_labels(titles: Mapping[str, str]) -> dict[str, str]:
+    """What titles call their documents by before they tell their matter, each with a number and of one document alone:
+    the "PEP 298" of "PEP 298: The Locked Buffer Interface"."""
+    heads = {name: title.partition(":")[0].strip() for name, title in titles.items() if ":" in title}
+    count = Counter(heads.values())
+    return {name: head for name, head in heads.items() if count[head] == 1 and _LABEL.fullmatch(head)}
+
+
+def find_named_documents(text: str, labels: Mapping[str, str]) -> list[str]:
+    """The documents whose labels stand in a text."""
+    return [name for name, label in labels.items() if re.search(rf"(?<!\w){re.escape(label)}(?!\w|[.-]\d)", text)]
 
 
 def find_sentences(text: str, passage: EvidenceContext) -> list[QuoteSpan]:

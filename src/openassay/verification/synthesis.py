@@ -15,6 +15,7 @@ from openassay.verification.statement_check import extract_numbers
 
 # Of a figure that was computed: what rounding to a tenth or to three digits may leave.
 ROUNDED, SHARE_ROUNDED = 0.051, 0.006
+_DIGITS = re.compile(r"\d{1,9}")
 PER_CENT = 100.0  # the whole that what is left of a share is computed from
 
 
@@ -82,26 +83,27 @@ def settle_figure(figure: DerivedFigure, claims: Sequence[Claim]) -> DerivedFigu
 
 
 def settle_figures(text: str, derived: Sequence[DerivedFigure], claims: Sequence[Claim]) -> tuple[DerivedFigure, ...]:
-    """Settle the figures of a sentence. One that is computed from another of them, or from the whole of 100 per cent,
-    and is told in words ("half of it") is computed again here and not told: a reader could find no such operand in the
-    passages. It stays where it is wrong, or its operands come from nowhere, and is refused for that."""
+    """Settle the figures of a sentence. One that is told in words ("half of it", "eight releases later") and computed
+    from another of them, from the whole of 100 per cent or from a part of a number ("v1.34") is computed again here and
+    not told: a reader could find no such operand in the passages. It stays where it is wrong, or its operands come from
+    nowhere, and is refused for that."""
     settled = [settle_figure(figure, claims) for figure in derived]
     told = extract_numbers(text, worded=False)
-    computed = {PER_CENT}
-    computed |= {value for figure in settled if is_right(figure) for value in list_roundings(abs(figure.value))}
-    given = find_given_numbers(text, claims, {})
+    plain = find_given_numbers(text, claims, {})
+    known = plain | {PER_CENT} | _find_digits(claims)
+    known |= {value for figure in settled if is_right(figure) for value in list_roundings(abs(figure.value))}
 
     def is_step(figure: DerivedFigure) -> bool:
-        numbers = [abs(one) for one in figure.operands if isinstance(one, int | float)]
-        from_others = set(numbers) - given
-        return (
-            bool(from_others)
-            and from_others <= computed
-            and is_right(figure)
-            and not told & set(list_roundings(abs(figure.value)))
-        )
+        numbers = {abs(one) for one in figure.operands if isinstance(one, int | float)}
+        in_words = not told & set(list_roundings(abs(figure.value)))
+        return in_words and not numbers <= plain and numbers <= known and is_right(figure)
 
     return tuple(figure for figure in settled if not is_step(figure))
+
+
+def _find_digits(claims: Sequence[Claim]) -> set[float]:
+    """Digits that stand together in passages, be it as a part of a number or a name."""
+    return {float(run) for claim in claims for span in claim.spans for run in _DIGITS.findall(span.quote)}
 
 
 def is_right(figure: DerivedFigure) -> bool:

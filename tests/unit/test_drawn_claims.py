@@ -1,0 +1,76 @@
+"""What sentences of a composed draft rest on beside the claims that they name."""
+
+import hashlib
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
+
+from openassay.context import ResearchContext
+from openassay.models.evidence import Claim, Document, QuoteSpan, Verdict
+from openassay.nodes.binding import draw_claims, find_named_documents, read_labels
+from openassay.reasoning.base import Draft, DraftSection, DraftSentence
+
+TEXTS = {
+    "PEP 298: The Locked Buffer Interface": "Status: Withdrawn. Type: Standards.\n\nThis PEP proposes locked buffers.",
+    "PEP 3118: Revising the buffer protocol": "PEP 3118 leaves the locking of buffers to users.",
+}
+DOCUMENTS = {
+    title: Document(
+        hash=hashlib.sha256(text.encode()).hexdigest(),
+        text=text,
+        url="file:///pep.md",
+        title=title,
+        fetched=datetime.now(UTC),
+    )
+    for title, text in TEXTS.items()
+}
+OLD, NEW = DOCUMENTS.values()
+
+
+def make_claim(name: str, document: Document, quote: str) -> Claim:
+    start = document.text.index(quote)
+    span = QuoteSpan(document=document.hash, start=start, end=start + len(quote), quote=quote)
+    return Claim(id=name, text=quote, questions=("Q1",), spans=(span,), verdict=Verdict.SUPPORTED, confidence=0.9)
+
+
+CLAIMS = {
+    "C1": make_claim("C1", OLD, "This PEP proposes locked buffers."),
+    "C2": make_claim("C2", NEW, "PEP 3118 leaves the locking of buffers to users."),
+}
+
+
+async def draw(sentence: DraftSentence) -> tuple[DraftSentence, dict[str, Claim]]:
+    draft = Draft(title="Buffers", sections=(DraftSection(title="Buffers", sentences=(sentence,)),))
+    by_hash = {document.hash: document for document in DOCUMENTS.values()}
+    context = cast(ResearchContext, SimpleNamespace(reasoner=None))
+    drawn, claims = await draw_claims(draft, CLAIMS, by_hash, context)
+    return drawn.sections[0].sentences[0], claims
+
+
+async def test_what_became_of_a_document_that_a_sentence_names_is_drawn_from_it() -> None:
+    text = "PEP 298's locked buffers were withdrawn; PEP 3118 left the locking of buffers to users."
+    sentence, drawn = await draw(DraftSentence(text=text, claims=("C2",)))
+
+    assert sentence.claims == ("C2", "C3")
+    assert "Withdrawn" in drawn["C3"].text
+    assert drawn["C3"].spans[0].document == OLD.hash
+
+
+async def test_a_document_that_adds_nothing_is_not_cited_for_being_named() -> None:
+    text = "After PEP 298, PEP 3118 leaves the locking of buffers to users."
+    sentence, drawn = await draw(DraftSentence(text=text, claims=("C2",)))
+    assert (sentence.claims, drawn) == (("C2",), {})
+
+
+def test_a_label_has_a_number_and_is_of_one_document() -> None:
+    titles = {
+        "a": "PEP 298: The Locked Buffer Interface",
+        "b": "Covid-19: what we know",
+        "c": "Covid-19: a year on",
+        "d": "Apple: a history",
+        "e": "EIP-1559 changed fees",
+        "f": "Kubernetes v1.29: Mandala",
+    }
+    labels = read_labels(titles)
+    assert labels == {"a": "PEP 298", "f": "Kubernetes v1.29"}
+    assert find_named_documents("Of PEP 298, in Kubernetes v1.29.1 and PEP 2981", labels) == ["a"]
