@@ -10,7 +10,7 @@ from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs
 from openassay.nodes.draft_checker import DraftChecker
-from openassay.nodes.mend import _fill_gaps, _Place, shorten_question
+from openassay.nodes.mend import _fill_gaps, _Place, is_plain_title, shorten_question
 from openassay.reasoning.base import (
     Draft,
     DraftSection,
@@ -274,6 +274,17 @@ def test_a_long_question_is_shortened_to_a_title() -> None:
         shorten_question(long)
         == "How has the river trade developed since 2000, from barges to the new canal, and what came of it"
     )
+    bracketed = (
+        "How did the port (its council, pilots, tug masters and stevedores) answer the canal, " + "and why, " * 9
+    )
+    assert shorten_question(bracketed).startswith("How did the port answer the canal, and why")
+
+
+def test_a_title_of_two_parts_has_no_name_for_its_colon() -> None:
+    assert is_plain_title(
+        "The price of calm: river trade since 2000", ["How has the river trade developed since 2000?"]
+    )
+    assert not is_plain_title("The price of Prussia: river trade", ["How has the river trade developed since 2000?"])
 
 
 def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> None:

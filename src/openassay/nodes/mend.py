@@ -146,8 +146,10 @@ async def settle_titles(
 
 
 def shorten_question(goal: str) -> str:
-    """A question as a title: of a long one, what stands before its parts."""
+    """A question as a title: of a long one, what stands before its parts, without what is in brackets."""
     text = goal.rstrip("?!. ")
+    if len(text) > LONGEST_TITLE:
+        text = re.sub(r"\s*\([^()]*\)", "", text)
     while len(text) > LONGEST_TITLE and (shorter := re.sub(r"[:,;—][^:,;—]*$", "", text)) != text:
         text = shorter
     return text
@@ -175,7 +177,8 @@ def is_plain_title(title: str, known: Sequence[str]) -> bool:
 
 
 def is_name(word: str) -> bool:
-    return not word.isalpha() or not word.islower()
+    bare = word.strip(",:;.!?()“”\"'’–—-")
+    return not bare.isalpha() or not bare.islower()
 
 
 def list_section_claims(draft: Draft, number: int, claims: Mapping[str, Claim]) -> list[Claim]:
