@@ -27,6 +27,7 @@ QUESTION = "How did the area of Lake Marrow change?"
 DIFFERENCE = "Lake Marrow covered 14 square kilometres less in 2024 than in 2019."
 TOO_MUCH = "Lake Marrow covered 25 square kilometres less in 2024 than in 2019."
 CAUSE = "The ferry made Lake Marrow shrink from 2019 to 2024."
+FERRY = "Ferry passengers of Lake Marrow: 60 a day in 2024, the ferry company says of its passengers."
 TRUE_AFTER_ALL = "Lake Marrow covered less in 2024 than in 2019."
 
 
@@ -233,6 +234,54 @@ async def test_a_review_that_misses_a_part_leads_to_another_search(lake: Path) -
         assert queries == ["asked", "not asked"]
         assert "before more was found, asked for" in reports[1]
         assert report.metadata.iterations == 2
+
+
+@pytest.mark.requirement("W-10", "S-09")
+async def test_what_was_verified_before_another_search_is_kept_and_only_what_is_new_is_drawn_from(lake: Path) -> None:
+    drawn: list[str] = []
+    for number in range(40):  # which are more about the question: the ferry is read when it is searched for
+        text = f"How the area of Lake Marrow changed is told in note {number} of the survey office of Tamsel."
+        (lake / "docs" / f"note{number}.txt").write_text(text, encoding="utf-8")
+    for year, area in (("2019", 412), ("2024", 398)):
+        text = f"Lake Marrow: how its area did change. In {year} the area of Lake Marrow was {area} square kilometres."
+        (lake / "docs" / f"{year}.txt").write_text(text, encoding="utf-8")
+    (lake / "docs" / "ferry.txt").write_text(FERRY, encoding="utf-8")
+
+    def pick(prompt: ModelPrompt) -> dict[str, Any]:
+        lines = re.findall(r"^\[(\d+)\] (.+)$", prompt.text, re.M)
+        return {
+            "picks": [
+                {"first": int(number), "last": int(number), "score": 8}
+                for number, text in lines
+                if re.search("412|398|passengers", text)
+            ]
+        }
+
+    def draw(prompt: ModelPrompt) -> dict[str, Any]:
+        drawn.append(prompt.text)
+        return sensible.make_claims(prompt)
+
+    def review(prompt: ModelPrompt) -> dict[str, Any]:
+        said = sensible.write_review(prompt)
+        if "searches" not in prompt.schema.get("properties", {}):
+            return said
+        issue = {"category": "completeness", "severity": "critical", "location": "Area by year", "fix": "Tell of it.",
+                 "description": "The ferry is missing."}  # fmt: skip
+        searches = [{"question": 1, "query": "ferry passengers of Lake Marrow"}]
+        return {**said, "completeness": 3, "issues": [issue], "searches": searches}
+
+    answers = {"Picks": pick, "Claims": draw, "Review": review, "Queries": lambda _: {"queries": []}}
+    async with run_with(answers, lake, QUESTION) as report:
+        first, *later = drawn
+        assert "412" in first
+        assert "passengers" not in first
+        assert later
+        assert all("passengers" in text and "412" not in text for text in later), "what was drawn from is not again"
+        texts = [claim.text for claim in report.claims]
+        assert len(set(texts)) == len(texts)
+        assert len({claim.id for claim in report.claims}) == len(texts)
+        told = " ".join(published(report))
+        assert all(word in told for word in ("412", "398", "passengers"))
 
 
 @pytest.mark.requirement("C-04")

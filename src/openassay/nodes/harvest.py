@@ -56,7 +56,7 @@ async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
     limits = reading_limits(context)
     tasks, searches, before = load_tasks(state), load_searches(state), load_selected(state)
     results = [searches[task["key"]] for task in tasks if task["key"] in searches]  # of this round
-    hits_by_question = await _filter_searches(state, understanding, context)
+    hits_by_question, fresh_hits = await _filter_searches(state, understanding, context)
     today, question = context.started.date(), state["original_query"]
     recent = needs_recent_sources(question, today)
     preferences = source_preferences(understanding.question, context.options)
@@ -82,12 +82,22 @@ async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
                 await context.emit("skip", "fuse", path=document.title, reason=f"is not about {' or '.join(subjects)}")
     # No hit points to what earlier rounds have chosen of pages, but it still bears witness.
     fetched = {outcome["document"] for outcome in harvested.values()}
-    selected = {}
-    for name, hits in fused.items():
+
+    def choose(hits: Sequence[Hit], limits: ReadingLimits) -> list[PassageRef]:
         kept = [hit for hit in hits if hit.document not in off_subject]
         ranked = rank_by_title_figures(rank_by_topicality(kept, topicality), question)
+        return choose_passages(list_places(ranked), limits)
+
+    selected = {}
+    for name, hits in fused.items():
+        chosen = choose(hits, limits)
+        # What a later round was sent for is ranked by itself: one query that finds it does not count for much among
+        # the many of the rounds before. What these have read is not read again.
+        if limits.in_turn and state["round"] > 1 and name in fresh_hits:
+            fresh = choose(preferences.promote_hits(ranking.fuse(fresh_hits[name], today, moving=recent)), AGAIN)
+            chosen += [place for place in fresh if place not in chosen]
         earlier = [passage for passage in before.get(name, ()) if passage["document"] in fetched]
-        selected[name] = [*choose_passages(list_places(ranked), limits), *earlier]
+        selected[name] = [*chosen, *earlier]
     due = {task["question"]["id"] for task in tasks}
     max_pages = context.settings.harvest.pages_per_question
     pages = select_pages({name: hits for name, hits in fused.items() if name in due}, harvested, max_pages)
@@ -109,9 +119,10 @@ async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
 
 async def _filter_searches(
     state: State, understanding: Understanding, context: ResearchContext
-) -> dict[str, list[list[Hit]]]:
-    """Return the hits of each search by sub-question, without sources that the person avoids, has left out at a review
-    or has vetoed; report which hosts and sources of this round that concerns, each once."""
+) -> tuple[dict[str, list[list[Hit]]], dict[str, list[list[Hit]]]]:
+    """Return the hits of each search by sub-question, of all rounds and of this one, without sources that the person
+    avoids, has left out at a review or has vetoed; report which hosts and sources of this round that concerns, each
+    once."""
     searches, vetoes = load_searches(state), load_vetoes(state)
     current = {task["key"] for task in load_tasks(state)}
     preferences = source_preferences(understanding.question, context.options)
@@ -121,12 +132,14 @@ async def _filter_searches(
     addresses = {canonicalize_url(veto.url) for veto in vetoes}
     avoided, left_out, vetoed = Counter[str](), Counter[str](), dict[str, str]()
     hits_by_question: dict[str, list[list[Hit]]] = {}
+    fresh: dict[str, list[list[Hit]]] = {}
     for key in sorted(searches):
         hits = _load_hits(searches[key])
         allowed = [hit for hit in hits if hit.document not in documents and canonicalize_url(hit.url) not in addresses]
         kept, _ = preferences.filter_hits(reviewed.filter_hits(allowed)[0])
         hits_by_question.setdefault(searches[key]["question"], []).append(kept)
         if key in current:
+            fresh.setdefault(searches[key]["question"], []).append(kept)
             avoided.update(searches[key].get("avoided", {}))
             left_out.update(reviewed.filter_hits(hits)[1])
             urls = {hit.url for hit in allowed}
@@ -137,7 +150,7 @@ async def _filter_searches(
         await context.emit("skip", "fuse", path=host, reason=f"you left {host} out at a review", hits=count)
     for url, title in sorted(vetoed.items()):
         await context.emit("skip", "fuse", path=title or url, reason="you vetoed this source")
-    return hits_by_question
+    return hits_by_question, fresh
 
 
 def _load_hits(result: SearchOutcome) -> list[Hit]:
@@ -233,6 +246,7 @@ class ReadingLimits(NamedTuple):
 # Of a prompt of 24,000 tokens 32 documents with 96 passages and their leads take 6,000 to 11,000. The embedded reasoner
 # encodes and compares sentence by sentence, so it reads no more than a quick question does.
 WIDE, NARROW = ReadingLimits(32, 96, in_turn=True), ReadingLimits(12, 36)
+AGAIN = ReadingLimits(16, 48, in_turn=True)  # of what a later round has found by itself
 
 
 def reading_limits(context: ResearchContext) -> ReadingLimits:

@@ -14,6 +14,7 @@ from openassay.models.evidence import (
     ContextItem,
     Disagreement,
     Document,
+    Finding,
     Judgement,
     Mark,
     QuoteSpan,
@@ -23,6 +24,7 @@ from openassay.nodes.analyse import load_evidence
 from openassay.nodes.harvest import load_read_documents
 from openassay.nodes.read import load_passages
 from openassay.reasoning.base import (
+    ClaimExtraction,
     Conflict,
     DisputeContext,
     DocumentOrigin,
@@ -33,7 +35,7 @@ from openassay.reasoning.base import (
     SourceRating,
     VoicePair,
 )
-from openassay.state import State, load_plan, load_question, load_selected, load_sources
+from openassay.state import State, load_claims, load_plan, load_question, load_selected, load_sources, load_tasks
 from openassay.text.relations import find_main_figure, find_years
 from openassay.text.sentences import is_table_row
 from openassay.text.words import stems, words
@@ -72,23 +74,31 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
     passages = load_passages(places.values(), documents)
     # Sentences and spans of all documents are gone through: work for a thread, not for the event loop.
     index = await asyncio.to_thread(CorroborationIndex, passages, titles)
-    evidence = await asyncio.to_thread(add_corroboration, load_evidence(state), index, documents)
+    # After a review has sent the research out again, claims that it has are kept: only what is new is drawn from.
+    earlier = load_claims(state) if state["iteration"] else []
+    evidence = load_evidence(state)
+    if earlier:
+        fresh = list_fresh_spans(state)
+        evidence = tuple(item for item in evidence if (item.finding.question, item.finding.span) in fresh)
+    evidence = await asyncio.to_thread(add_corroboration, evidence, index, documents)
     evidence = tuple(
         item.model_copy(update={"author": tell_author(documents[item.finding.span.document])}) for item in evidence
     )
-    extraction = await context.reasoner.extract_claims(plan, evidence)
-    wordings = await asyncio.to_thread(_build_wordings, extraction.claims, evidence, documents, index)
+    extraction = await context.reasoner.extract_claims(plan, evidence) if evidence else ClaimExtraction(claims=())
+    first = max((int(claim.id[1:]) for claim in earlier if claim.id[1:].isdecimal()), default=0) + 1
+    wordings = await asyncio.to_thread(_build_wordings, extraction.claims, evidence, documents, index, first)
     judged = await judge_statements(list_pairs(wordings), context)
     if narrowed := narrow_wordings(wordings, judged.judgements):
         again = await judge_statements(list_pairs(narrowed), context)
         wordings = [*wordings, *narrowed]
         judged = judged.model_copy(update={"judgements": (*judged.judgements, *again.judgements)})
     known = await asyncio.to_thread(rate_sources, documents, load_question(state))
-    credibility = lower_credibility(known, extraction.credibility)
+    ratings = {name: SourceRating(**item) for name, item in state["credibility"].items()} if earlier else {}
+    credibility = lower_credibility(known, {**ratings, **extraction.credibility})
     decided = select_wordings(
         await decide_claims(wordings, judged.judgements, documents, credibility, context.reasoner)
     )
-    claims = _merge_claims(decided)
+    claims = _merge_claims([*earlier, *decided])
     # Claims that cannot both hold, whichever of their wordings were judged, in the words that were kept.
     kept = {claim.id: claim.text for claim in decided if claim.verdict is Verdict.SUPPORTED}
     texts = {wording.text: kept[wording.id] for wording in wordings if wording.id in kept}
@@ -119,10 +129,22 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
     lowered = [name for name in known if credibility[name] != known[name]]
     return {
         "claims": [claim.plain() for claim in claims],
-        "credibility": {name: extraction.credibility[name].plain() for name in lowered},
+        "credibility": {name: {**ratings, **extraction.credibility}[name].plain() for name in lowered},
         "disagreements": [item.plain() for item in disagreements],
         "current_agent": "verify",
     }
+
+
+def list_fresh_spans(state: State) -> set[tuple[str, QuoteSpan]]:
+    """What the last round has found for each sub-question and no round before it."""
+    if not load_tasks(state):  # there was no further round
+        return set()
+    last = f"{state['round'] - 1}:"
+    rounds: dict[bool, set[tuple[str, QuoteSpan]]] = {True: set(), False: set()}
+    for key, items in state["read"].items():
+        found = map(Finding.model_validate, items)
+        rounds[key.startswith(last)] |= {(finding.question, finding.span) for finding in found}
+    return rounds[True] - rounds[False]
 
 
 def _build_wordings(
@@ -130,15 +152,17 @@ def _build_wordings(
     evidence: Sequence[Evidence],
     documents: Mapping[str, Document],
     index: CorroborationIndex,
+    first: int = 1,
 ) -> list[ClaimWording]:
-    """Collect the spans that each wording may rest on. Only spans that truly stand in their snapshot are evidence."""
+    """Collect the spans that each wording may rest on. Only spans that truly stand in their snapshot are evidence.
+    `first`: the number of the first claim."""
     spans = {
         item.finding.id: span
         for item in evidence
         if is_verbatim_span(span := item.finding.span, documents[span.document].text)
     }
     wordings = []
-    for number, draft in enumerate(drafts, 1):
+    for number, draft in enumerate(drafts, first):
         named = _distinct_spans(spans[name] for name in draft.findings if name in spans)[:MAX_SPANS]
         for text in draft.wordings:
             # Where it may be from a document named (half of its words and all its figures are there), no other passage
@@ -388,7 +412,8 @@ def add_disputes(claim: Claim, disagreements: Sequence[Disagreement]) -> Claim:
 def add_date(claim: Claim, documents: Mapping[str, Document]) -> Claim:
     """Say of when a figure is that others contradict or have replaced, where it does not say so itself: what its
     newest source was published on."""
-    if not (claim.superseded_by or claim.disputed_by) or find_years(claim.text) or not find_main_figure(claim.text):
+    told = find_years(claim.text) or UNDATED in claim.text
+    if not (claim.superseded_by or claim.disputed_by) or told or not find_main_figure(claim.text):
         return claim
     days = {day: span.document for span in claim.spans if (day := documents[span.document].published)}
     if not days:
