@@ -16,16 +16,16 @@ from openassay.nodes.draft_checker import DraftChecker, has_few_words
 from openassay.nodes.verify import ClaimWording, decide_claims, read_contexts
 from openassay.reasoning.base import Draft, DraftClaim, DraftSentence
 from openassay.text.sentences import TextSpan
-from openassay.text.words import stems
+from openassay.text.words import fold, stems
 from openassay.verification.context import EvidenceContext, find_needed_sentences, read_context
 from openassay.verification.sources import assess_credibility
 from openassay.verification.statement_check import extract_numbers
 
-PASSAGE_WORDS = 350  # of a document that a writer is shown, and all that was quoted
+PASSAGE_WORDS = 450  # of a document that a writer is shown, and all that was quoted
 LEAST_TERMS = 2  # that a further sentence has to add
 MOST_DRAWN = 5  # sentences of a document that a claim is drawn from
 MOST_DOCUMENTS = 3  # that claims are drawn from for one sentence
-MOST_PARAGRAPH_CLAIMS = 10  # that a sentence without claims of its own is held against
+MOST_PARAGRAPH_CLAIMS = 6  # that a sentence without claims of its own is held against
 MOST_ADDED = 4  # claims that are added for their words and numbers
 _LABEL = re.compile(r"[A-Z][\w.-]*(?: [\w.-]+){0,2}[ -]?\d[\w.-]*")
 _STATES = re.compile(r"[.!?]\W*$|:\s")  # a sentence, or a line as "Status: Rejected"
@@ -80,10 +80,9 @@ async def draw_claims(
             named = tuple(dict.fromkeys((*named, *(span.document for claim in bound for span in claim.spans))))
         added = [draw(sentence.text, name) for name in named[:MOST_DOCUMENTS] if name in quoted]
         # What became of PEP 298 stands in PEP 298, be it that another document is named for it.
-        cited = {*named, *(span.document for claim in bound for span in claim.spans)}
         missing = tell_missing(sentence, bound) if bound else ""
         for name in find_named_documents(sentence.text, labels):
-            if missing and name not in cited and find_sentences(missing, read_passage(name)):
+            if missing and name not in named and find_sentences(missing, read_passage(name)):
                 added.append(draw(missing, name))
         named_claims = tuple(dict.fromkeys((*sentence.claims, *added)))
         kind = sentence.kind if len(named_claims) > 1 else "fact"
@@ -117,8 +116,9 @@ def find_sentences(text: str, passage: EvidenceContext) -> list[QuoteSpan]:
     """The sentences of a passage that have most of the figures, names and words of a text, each some that those before
     it lack, in the order of the document."""
     wanted = _list_terms(text)
-    # A heading states nothing, and no judge would take it for borne out.
-    left = [piece for piece in passage.pieces if _STATES.search(piece.text)]
+    # A heading states nothing, and no judge would take it for borne out; no more does the document's title.
+    title = fold(passage.head.split(" | ")[0])
+    left = [piece for piece in passage.pieces if _STATES.search(piece.text) and fold(piece.text) != title]
     chosen = list[TextSpan]()
     while left and len(chosen) < MOST_DRAWN:
         best = max(left, key=lambda piece: _count_terms(piece.text, wanted))
@@ -161,8 +161,10 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
         for sentence in paragraph:
             states = bool(sentence.claims) or not checker.may_frame(sentence.text)
             if states and (not sentence.claims or checker.has_few_words(sentence)):
-                # Its own claims first; what it says of them may have the words of the others.
-                whole = tuple(dict.fromkeys((*sentence.claims, *named)))[:MOST_PARAGRAPH_CLAIMS]
+                # Its own claims first; what it says of them may have the words of the others. Those with more of its
+                # words come before others: a reader takes a dozen citations for a fault.
+                others = sorted(named, key=lambda id: -checker.count_shared(id, sentence.text))
+                whole = tuple(dict.fromkeys((*sentence.claims, *others)))[:MOST_PARAGRAPH_CLAIMS]
                 kind: Literal["fact", "synthesis"] = "synthesis" if len(whole) > 1 else "fact"
                 sentence = sentence.model_copy(update={"claims": whole, "kind": kind})
             bound.append(sentence)

@@ -60,12 +60,14 @@ class DraftChecker:
         matcher: ClaimMatcher,
         terms: KnownTerms,
         asked: str = "",
+        planned: Iterable[str] = (),
     ) -> None:
-        """`asked`: the question, whose names need no source."""
+        """`asked`: the question, whose names need no source; `planned`: the sub-questions, whose names may be told of
+        what the sources leave open."""
         # What a sentence may call people and parties: a passage of one claim often lacks what another tells of them.
         self._names = [asked, *(claim.text for claim in claims.values() if claim.verdict is Verdict.SUPPORTED)]
         # Of what is left open: the names that claims have, too.
-        self._limits = KnownTerms(self._names)
+        self._limits = KnownTerms([*self._names, *planned])
         self._matcher = matcher
         self._documents = documents
         self._numbers: dict[str, frozenset[float]] = {}  # of these, as they are asked for
@@ -162,6 +164,12 @@ class DraftChecker:
         numbers = find_given_numbers("", [found], self._published) & missing.numbers
         quotes = " ".join(span.quote for span in claim.spans)
         return 3 * len(numbers) + len(list_content(quotes) & missing.words)
+
+    def count_shared(self, name: str, text: str) -> int:
+        """How many words of a text a claim and its passages have."""
+        said = list_content(text)
+        found = self._matcher.get_claims([name])
+        return sum(len(said & list_content(" ".join([c.text, *(s.quote for s in c.spans)]))) for c in found)
 
     def may_frame(self, text: str) -> bool:
         """Whether a sentence may stand without a claim: it speaks of the research or of what the sources leave open."""

@@ -208,7 +208,8 @@ async def settle_draft(
     draft, drawn = await draw_claims(draft, claims, documents, context)
     claims |= drawn
     matcher = ClaimMatcher(claims.values(), request.titles)
-    checker = DraftChecker(claims, documents, matcher, terms, request.plan.goal)
+    planned = [question.text for question in request.plan.questions]
+    checker = DraftChecker(claims, documents, matcher, terms, request.plan.goal, planned)
 
     usable = rank_claims("", claims)
 

@@ -75,6 +75,7 @@ from openassay.verification.terms import collect_words, mask_unverified_terms
 MANY_CLAIMS = 6  # on a sub-question: so many say something of it, whatever they lack
 SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
 MAX_CITATIONS = 4  # behind one sentence or figure; the claim keeps all its spans
+MAX_DRAWN_CITATIONS = 3  # behind one that draws claims together: readers take more for a fault
 
 
 async def compose_report(
@@ -256,7 +257,7 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
             lead=drafted.lead if drafted.text.startswith(drafted.lead) else "",
             cell=drafted.cell,
             claims=drafted.claims,
-            citations=tuple(cited)[:MAX_CITATIONS],
+            citations=tuple(cited)[: MAX_DRAWN_CITATIONS if drafted.kind == "synthesis" else MAX_CITATIONS],
             mark=min(marks, key=SURENESS.index) if bound else None,
         )
 

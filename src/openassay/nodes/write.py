@@ -33,7 +33,7 @@ from openassay.verification.context import describe_document, read_context
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
-MOST_WORDS = 24_000  # of all passages that a writer is shown
+MOST_WORDS = 30_000  # of all passages that a writer is shown
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
 
 

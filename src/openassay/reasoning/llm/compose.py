@@ -49,7 +49,6 @@ MAX_FAILURES = 40  # sentences that are mended in one call
 QUOTE = 700  # characters of a quote that are shown where a sentence is mended
 MAX_QUOTES = 2  # of one claim
 WORDS_PER_CLAIM, MIN_WORDS = 36, 120  # length follows the evidence
-WRITTEN = 0.85  # of the words wanted, that a writer is asked for
 PASSAGE_SHARE = 0.6  # of a model's room, for passages
 ROLES = ("section", "abstract", "conclusion")
 KINDS = ("fact", "synthesis")
@@ -199,8 +198,7 @@ def build_report_job(
             "parts": REPORT_PARTS,
             "style": STYLES[request.style],
             "language": request.language or "the language of the question",
-            # Writers take more than they are given: 2,000 became 2,300 to 2,700 in six reports.
-            "words": str(int(count_words(request, len(usable)) * WRITTEN)),
+            "words": str(count_words(request, len(usable))),
             "banned": ", ".join(request.banned) or "none",
             "fixes": show_fixes(request, claims),
         }
