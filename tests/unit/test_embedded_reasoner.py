@@ -257,6 +257,13 @@ def claim(id: str, text: str, **more: object) -> Claim:
     return Claim.model_validate({"id": id, "text": text, **given, **more})
 
 
+def test_a_sentence_with_and_without_the_next_does_not_contradict_itself() -> None:
+    said = "Trellis Inc. has agreed to pay $38 million to settle Okafor v. Trellis Inc., according to papers filed on"
+    said += " Thursday in San Francisco."
+    short, long = claim("C1", said), claim("C2", f"{said} The company admitted no wrongdoing.")
+    assert find_disagreements([short, long]) == []
+
+
 EARLY = claim("C1", "The Planck team inferred a Hubble constant of 67.4 ± 0.5 km/s/Mpc in 2018.")
 LATE = claim("C2", "The SH0ES team measured a Hubble constant of 73.04 ± 1.04 km/s/Mpc in 2022.")
 OLDER = claim("C3", "The SH0ES team measured a Hubble constant of 74.03 ± 1.42 km/s/Mpc in 2019.")

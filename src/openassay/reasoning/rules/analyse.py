@@ -83,7 +83,8 @@ def find_disagreements(
     opposed: list[Disagreement] = []
     for matter, sides in answered.disputes:
         first, second = (tuple(dict.fromkeys(reading.claim for reading in side)) for side in sides)
-        if not set(first) & set(second):  # a claim that holds both answers stands on no side
+        # A claim that holds both answers stands on no side, and a sentence does not contradict itself.
+        if not set(first) & set(second) and not _share_words([by_id[id] for id in first], [by_id[id] for id in second]):
             opposed.append(Disagreement(about=matter, sides=(first, second), resolution=OPEN))
     for at, left in enumerate(current):
         for right in current[at + 1 :]:
@@ -91,13 +92,24 @@ def find_disagreements(
             measured = [figure.uncertainty for one in (left, right) if (figure := find_main_figure(one.text))]
             uncertain = len(measured) == 2 and None not in measured
             apart = frozenset((left.id, right.id)) in answered.apart and not uncertain
-            if not apart and _are_at_odds(left, right, rivals):
+            if not apart and not _share_words([left], [right]) and _are_at_odds(left, right, rivals):
                 _add_conflict(opposed, left, right, by_id, rivals)
     standing = {claim.text: claim for claim in current}
     for conflict in conflicts:
         if conflict.first != conflict.second and {conflict.first, conflict.second} <= standing.keys():
             _add_conflict(opposed, standing[conflict.first], standing[conflict.second], by_id, rivals, conflict.about)
     return [_weigh_sources(matter, by_id, known) for matter in (*opposed, *settled)]
+
+
+def _share_words(some: Sequence[Claim], others: Sequence[Claim]) -> bool:
+    """Whether claims rest on the same words of one document, one with more of them than the other."""
+    return any(
+        one.document == other.document and (one.quote in other.quote or other.quote in one.quote)
+        for claim in some
+        for one in claim.spans
+        for rival in others
+        for other in rival.spans
+    )
 
 
 def _are_at_odds(left: Claim, right: Claim, rivals: Collection[frozenset[str]]) -> bool:

@@ -441,7 +441,10 @@ def write_conclusion(
     total = len(request.plan.questions)
     borne_out = total - len(request.unanswered)
     reach = f"Of {total} sub-questions, {borne_out} have statements that hold against the sources read"
-    frames = [f"{reach}; “{request.unanswered[0]}” is open." if len(request.unanswered) == 1 else f"{reach}."]
+    # Only where something is open: sub-questions overlap, and one statement may stand for three of them.
+    frames = []
+    if request.unanswered:
+        frames = [f"{reach}; “{request.unanswered[0]}” is open." if len(request.unanswered) == 1 else f"{reach}."]
     disputed = list(dict.fromkeys(matter.question for matter in matters if not matter.settled and matter.question))
     if disputed:
         which = f"On “{disputed[0]}” sources disagree;" if len(disputed) == 1 else "Where sources disagree,"
