@@ -56,24 +56,25 @@ def test_a_report_leads_with_its_answer_or_its_first_statement() -> None:
 
 @pytest.mark.requirement("F-13", "W-09")
 def test_only_what_a_second_independent_source_says_is_of_high_confidence() -> None:
-    lead = Lead("310 square kilometres", (claim(),), ("a", "b"))
+    confirmed = Lead("310 square kilometres", (claim(mark=Mark.CORROBORATED),), ("a", "b"))
+    one_voice = Lead("310 square kilometres", (claim(mark=Mark.VERIFIED),), ("a", "b"))
     copies, apart = (
         {name: card(name, group) for name, group in zip("ab", groups, strict=True)} for groups in ("xx", "xy")
     )
 
-    def level(sources: dict[str, SourceCard], borne_out: float) -> str:
-        signs = describe_lead(QUESTION, lead, sources, borne_out)
-        return find_level(rate_lead(signs), signs)
+    def level(lead: Lead, sources: dict[str, SourceCard], borne_out: float) -> str:
+        return find_level(rate_lead(describe_lead(QUESTION, lead, sources, borne_out)), lead)
 
-    assert level(apart, 0.9) == "high"
-    assert level(copies, 1.0) == "medium"
-    assert level(apart, 0.1) != "high"
+    assert level(confirmed, apart, 0.9) == "high"
+    assert level(one_voice, apart, 0.9) == "medium"
+    assert level(one_voice, copies, 1.0) == "medium"
+    assert level(confirmed, apart, 0.1) != "high"
 
 
 @pytest.mark.requirement("F-13")
 def test_every_sign_raises_the_chance() -> None:
     none = LeadSigns(0.0, 0.0, 0.0, 0.0, 0.0)
-    assert find_level(rate_lead(none), none) == "low"
+    assert find_level(rate_lead(none), Lead("So.", (claim(),), ())) == "low"
     assert all(rate_lead(none._replace(**{name: 1.0})) > rate_lead(none) for name in none._fields)
 
 

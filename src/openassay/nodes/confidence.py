@@ -91,9 +91,10 @@ def rate_lead(signs: LeadSigns) -> float:
     return round(1 / (1 + exp(-total)), 4)
 
 
-def find_level(chance: float, signs: LeadSigns) -> Level:
-    """What one source alone says is never of high confidence, however sure the verifier."""
-    if chance >= HIGH and signs.agreed:
+def find_level(chance: float, lead: Lead) -> Level:
+    """What no second independent source confirms is never of high confidence, however sure the verifier: two documents
+    may be of two publishers and still be one voice, which only the claim's mark tells."""
+    if chance >= HIGH and any(claim.mark is Mark.CORROBORATED for claim in lead.claims):
         return "high"
     return "medium" if chance >= MEDIUM else "low"
 

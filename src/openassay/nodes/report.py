@@ -189,7 +189,7 @@ async def _rate_report(
             borne_out = judged.judgements[0].score
         signs = describe_lead(question, lead, sources, borne_out)
         chance = rate_lead(signs)
-        level = find_level(chance, signs)
+        level = find_level(chance, lead)
     if status is not ReportStatus.COMPLETE:
         return "low", min(chance, MEDIUM)
     return "medium" if level == "high" and _has_grave_fault(critique) else level, chance
