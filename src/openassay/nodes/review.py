@@ -86,7 +86,7 @@ async def review(state: State, runtime: Runtime[ResearchContext]) -> State:
         critique = critique.model_copy(update={"recommendation": "approve"})
         version = {**version, "critique": critique.plain()}
     if critique.recommendation == "revise" and critique.searches and (analysis := load_analysis(state)):
-        # The next version is written from claims that are drawn anew, so of this one only what is wanted is kept.
+        # The next version is written from more claims, so of this one only what is wanted is kept.
         wanted = "; ".join(query for queries in critique.searches.values() for query in queries)
         await context.emit("notice", "review", text=f"a part is missing, so there is another search: {wanted}")
         analysis = analysis.model_copy(update={"refinements": critique.searches, "stop_reason": None})
