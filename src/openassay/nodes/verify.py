@@ -21,6 +21,7 @@ from openassay.models.evidence import (
     Verdict,
 )
 from openassay.nodes.analyse import load_evidence
+from openassay.nodes.denials import Denial, find_denials
 from openassay.nodes.harvest import load_read_documents
 from openassay.nodes.read import load_passages
 from openassay.reasoning.base import (
@@ -99,6 +100,8 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
         await decide_claims(wordings, judged.judgements, documents, credibility, context.reasoner)
     )
     claims = _merge_claims([*earlier, *decided])
+    denials = await find_denials(claims, index, documents, context.reasoner)
+    claims, denied = await apply_denials(claims, denials, wordings, documents, credibility, context)
     # Claims that cannot both hold, whichever of their wordings were judged, in the words that were kept.
     kept = {claim.id: claim.text for claim in decided if claim.verdict is Verdict.SUPPORTED}
     texts = {wording.text: kept[wording.id] for wording in wordings if wording.id in kept}
@@ -107,6 +110,7 @@ async def verify(state: State, runtime: Runtime[ResearchContext]) -> State:
         for conflict in judged.conflicts
         if conflict.first in texts and conflict.second in texts
     ]
+    conflicts += denied
     groups = await asyncio.to_thread(group_documents, documents.values())
     origins = {
         name: DocumentOrigin(
@@ -390,6 +394,84 @@ def _merge_claims(claims: Sequence[Claim]) -> list[Claim]:
             claim = better.model_copy(update={"id": known.id, "questions": questions})
         merged[claim.text] = claim
     return list(merged.values())
+
+
+async def apply_denials(
+    claims: Sequence[Claim],
+    denials: Sequence[Denial],
+    wordings: Sequence[ClaimWording],
+    documents: Mapping[str, Document],
+    credibility: Mapping[str, Credibility],
+    context: ResearchContext,
+) -> tuple[list[Claim], list[Conflict]]:
+    """A document that denies a claim bears it out no more, and without any other the claim is contradicted. What other
+    documents say against it become claims, and are told as conflicts."""
+
+    async def decide(some: Sequence[ClaimWording]) -> list[Claim]:
+        if not some:
+            return []
+        judged = await judge_statements(list_pairs(some), context)
+        return await decide_claims(some, judged.judgements, documents, credibility, context.reasoner)
+
+    against: dict[str, list[QuoteSpan]] = {}
+    for denial in denials:
+        against.setdefault(denial.claim.id, []).append(denial.span)
+    own = {denial.claim.id: denial.claim for denial in denials if denial.is_own}
+    left = []
+    for claim in own.values():
+        wording = next(one for one in wordings if one.text == claim.text)
+        denying = {span.document for span in against[claim.id]}
+        left.append(wording._replace(id=claim.id, contexts=[c for c in wording.contexts if c.document not in denying]))
+    kept = {claim.id: claim for claim in await decide(left)}
+    settled = []
+    for claim in claims:
+        if claim.id in kept and kept[claim.id].verdict is Verdict.SUPPORTED:
+            claim = kept[claim.id].model_copy(update={"questions": claim.questions, "relevance": claim.relevance})
+        elif claim.id in kept:
+            claim = refuse_claim(claim, against[claim.id])
+        settled.append(claim)
+    standing = {claim.id: claim for claim in settled if claim.verdict is Verdict.SUPPORTED}
+    opposed = [(standing[denial.claim.id], denial.span) for denial in denials if denial.claim.id in standing]
+    # A sentence that denies several claims is one claim; one that is a claim already is not made one again.
+    said = {(span.document, span.start): find_claim_of(span, standing.values()) for _, span in opposed}
+    numbers = max((int(claim.id[1:]) for claim in claims), default=0)
+    drafted: dict[tuple[str, int], ClaimWording] = {}
+    for claim, span in opposed:
+        place = span.document, span.start
+        if said[place] is None and place not in drafted:
+            text = " ".join(span.quote.split())
+            draft = DraftClaim(wordings=(text,), findings=(), questions=claim.questions, relevance=claim.relevance)
+            contexts = [found.add_names(text) for found in read_contexts([span], documents)]
+            drafted[place] = ClaimWording(f"C{numbers + len(drafted) + 1}", draft, text, contexts, (span,))
+    added = await decide(list(drafted.values()))
+    said |= dict(zip(drafted, added, strict=True))
+    conflicts = [
+        Conflict(first=claim.text, second=other.text)
+        for claim, span in opposed
+        if (other := said[span.document, span.start]) and other.verdict is Verdict.SUPPORTED
+    ]
+    return [*settled, *added], conflicts
+
+
+def refuse_claim(claim: Claim, against: Sequence[QuoteSpan]) -> Claim:
+    """Return the claim as one that its own document denies."""
+    return claim.model_copy(
+        update={
+            "spans": tuple(against),
+            "against": tuple(against),
+            "context": (),
+            "verdict": Verdict.CONTRADICTED,
+            "confidence": 0.0,
+            "mark": None,
+            "reasons": ("its document denies it",),
+        }
+    )
+
+
+def find_claim_of(span: QuoteSpan, claims: Iterable[Claim]) -> Claim | None:
+    """Return the claim that says what a span says, if there is one."""
+    said = " ".join(words(span.quote))
+    return next((claim for claim in claims if said in " ".join(words(claim.text))), None)
 
 
 def add_disputes(claim: Claim, disagreements: Sequence[Disagreement]) -> Claim:

@@ -5,7 +5,7 @@ validated. It raises ReasoningError when it has no usable answer.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Literal, NamedTuple, Protocol
 
@@ -311,6 +311,10 @@ class Reasoner(Protocol):
 
     async def compare_voices(self, pairs: Sequence[VoicePair]) -> Sequence[bool]:
         """Tell of each pair whether the two are one voice in this matter."""
+        ...
+
+    async def find_denials(self, pairs: Sequence[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        """Return those pairs of a claim and a sentence in which the sentence denies the claim."""
         ...
 
     async def find_disagreements(

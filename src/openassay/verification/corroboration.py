@@ -15,7 +15,7 @@ from openassay.text.injection import find_instructions, is_order
 from openassay.text.negation import are_opposite
 from openassay.text.relations import find_main_figure, relate
 from openassay.text.sentences import TextSpan, is_statement, split_sentences
-from openassay.text.words import STOP_WORDS, content_words, stem
+from openassay.text.words import STOP_WORDS, content_words, stem, words
 from openassay.verification.statement_check import check_statement
 
 # Reasons are recall at five on WiCE, .880 as it stands (halves .873 and .887). Constants drawn at random and chosen on
@@ -137,6 +137,15 @@ LOOKED_AT = 12  # sentences for each statement
 # Of a statement's words, to be offered: on WiCE 80% of those are what people chose (.2: 73%, .5: 95% of few).
 LEAST_SHARE = 0.3
 MOST_CANDIDATES = 2
+LEAST_NEAR = 0.15  # of a statement's words, to speak of its matter
+SHORTEST = 5  # words of a sentence that is understood alone: "No one died." is not
+
+
+class NearbyStatement(NamedTuple):
+    """A sentence that speaks of the matter of a statement, with its neighbour where it cannot be understood alone."""
+
+    span: QuoteSpan
+    added: str  # what it says besides the statement itself
 
 
 class _PassageSentence(NamedTuple):
@@ -153,9 +162,11 @@ class _PassageSentence(NamedTuple):
             quote=self.passage.text[begin : self.piece.end],
         )
 
-    def span_in_context(self) -> QuoteSpan:
-        """With the sentence before where this one only points back to whom it is about."""
-        return self.span(self.before.start if self.before and _POINTS_BACK.match(self.piece.text) else None)
+    def span_in_context(self, fewest: int = 0) -> QuoteSpan:
+        """With the sentence before where this one only points back to whom it is about, or has too few words."""
+        text = self.piece.text
+        alone = not _POINTS_BACK.match(text) and len(text.split()) >= fewest
+        return self.span(self.before.start if self.before and not alone else None)
 
 
 class CorroborationIndex:
@@ -231,10 +242,47 @@ class CorroborationIndex:
         ]
         return [sentence.span_in_context() for sentence in found if _can_corroborate(statement, sentence.piece.text)]
 
+    def find_nearby(self, statement: str) -> list[NearbyStatement]:
+        """Return what is said elsewhere of the matter of a statement, best first: sentences that are not the statement
+        itself, and after one that is, what it is followed by: "Boiling removes lead. Wrong: metals stay behind."."""
+        said, found = _plain(statement), dict[tuple[str, int], NearbyStatement]()
+        for match in self._index.search(statement, LOOKED_AT):
+            read = self._read[match.block]
+            sentence = read[match.sentence]
+            behind = read[match.sentence + 1] if match.sentence + 1 < len(read) else None
+            behind = behind if behind and behind.before == sentence.piece and _leans_back(behind.piece.text) else None
+            is_one_line = behind and "\n" not in behind.span(sentence.piece.start).quote
+            if behind and is_one_line and match.share >= LEAST_NEAR and _plain(behind.piece.text) not in said:
+                span = behind.span(sentence.piece.start)
+                found.setdefault((span.document, span.end), NearbyStatement(span, behind.piece.text))
+            own = _plain(sentence.piece.text)
+            if match.share < LEAST_NEAR or own in said or said in own:
+                continue
+            span = sentence.span_in_context(SHORTEST)
+            span = sentence.span() if "\n" in span.quote else span  # a heading is no sentence before
+            if is_statement(span.quote):
+                found.setdefault((span.document, span.end), NearbyStatement(span, sentence.piece.text))
+        return list(found.values())
+
+
+def _plain(text: str) -> str:
+    """The words of a text, to tell whether one stands in another."""
+    return f" {' '.join(words(text))} "
+
+
+def _leans_back(text: str) -> bool:
+    """Whether a sentence says nothing without the one before it."""
+    return bool(_POINTS_BACK.match(text) or _REPLIES.match(text)) or len(text.split()) < SHORTEST
+
 
 def _can_corroborate(statement: str, sentence: str) -> bool:
     """An order to anybody states nothing; advice may be supported by the same advice."""
     return is_order(statement) or not is_order(sentence)
 
 
+_REPLIES = re.compile(
+    r"(?:no|not|nobody|none|never|nothing|wrong|false|untrue|incorrect|nonsense|fact|in (?:fact|reality|truth)|"
+    r"actually|rather|instead|on the contrary)\b",
+    re.I,
+)
 _POINTS_BACK = re.compile(r"(?:he|she|it|they|his|her|its|their|this|these|that|those|such|there|here)\b", re.I)

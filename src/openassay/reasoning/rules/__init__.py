@@ -5,7 +5,7 @@ the world: findings, claims and report sentences are sentences of the sources.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from openassay.models.evidence import Analysis, Claim, Disagreement, Judgement, Verdict
 from openassay.models.plan import Plan, PlannerQuestion, ThreadMessage, Understanding
@@ -29,6 +29,7 @@ from openassay.text.words import stems
 SUPPORTED, PARTLY, REFUTED = 0.62, 0.45, 0.5
 # Of a sentence that draws claims together: of 60 false ones .10 pass, of 60 true ones .43 are refused.
 FOLLOWS = 0.83
+DENIED = 0.77
 ONE_VOICE = 0.55  # how likely two documents are one voice to be taken for one; of 40 pairs 9 are wrong
 
 
@@ -116,6 +117,10 @@ class RuleReasoner:
     async def compare_voices(self, pairs: Sequence[base.VoicePair]) -> Sequence[bool]:
         chances = await asyncio.to_thread(self._support.dependence, [(pair.first, pair.second) for pair in pairs])
         return [chance >= ONE_VOICE for chance in chances]
+
+    async def find_denials(self, pairs: Sequence[tuple[str, str]]) -> Collection[tuple[str, str]]:
+        found = await asyncio.to_thread(self._support.scores, pairs)
+        return {pair for pair, chance in zip(pairs, found, strict=True) if chance.refuted >= DENIED}
 
     async def find_disagreements(
         self, claims: Sequence[Claim], conflicts: Sequence[base.Conflict] = (), known: base.DisputeContext | None = None

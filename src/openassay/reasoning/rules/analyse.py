@@ -115,6 +115,8 @@ def _share_words(some: Sequence[Claim], others: Sequence[Claim]) -> bool:
 def _are_at_odds(left: Claim, right: Claim, rivals: Collection[frozenset[str]]) -> bool:
     """In the words of the claims, or of a sentence that each rests on: another source may put it so that nobody sees
     what it is held against."""
+    if _is_continued(left, right) or _is_continued(right, left):
+        return False
     if frozenset((left.id, right.id)) in rivals or relate(left.text, right.text) == "disagree":
         return True
     ours, theirs = ({claim.text, *(span.quote for span in claim.spans)} for claim in (left, right))
@@ -124,6 +126,12 @@ def _are_at_odds(left: Claim, right: Claim, rivals: Collection[frozenset[str]]) 
         for other in theirs
         if len(split_sentences(one)) == len(split_sentences(other)) == 1
     )
+
+
+def _is_continued(claim: Claim, other: Claim) -> bool:
+    """Whether a claim says what its source goes on to say after another: "The ferry sank. Nobody died."."""
+    shared = {span.document for span in claim.spans} & {span.document for span in other.spans}
+    return bool(shared) and claim.text != other.text and claim.text.startswith(other.text)
 
 
 def _add_conflict(
