@@ -1022,6 +1022,13 @@ async def test_a_small_model_is_not_asked_who_is_independent() -> None:
     assert not models.prompts
 
 
+@pytest.mark.requirement("W-09")
+async def test_nobody_is_asked_for_denials_where_a_model_judges() -> None:
+    mind, models, _ = reasoner(GOOD["judge"])
+    assert not await mind.find_denials([("The ferry sank.", "The ferry never sank.")])
+    assert not models.prompts
+
+
 async def test_the_verifier_does_not_read_what_a_model_with_room_has_judged() -> None:
     counted: list[tuple[str, str]] = []
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from openassay.models.evidence import Claim, Document, QuoteSpan, Verdict
 from openassay.reasoning.base import Reasoner
 from openassay.verification.corroboration import CorroborationIndex
-from openassay.verification.denials import can_deny, is_attributed
+from openassay.verification.denials import can_deny, can_retract
 
 MOST_EACH = 3  # sentences for a claim
 MOST_PAIRS = 120  # of a run; one takes a tenth of a second on two cores
@@ -51,8 +51,7 @@ def _list_own_suspects(claim: Claim, index: CorroborationIndex, documents: Mappi
     found = []
     for near in index.find_nearby(claim.text):
         one = Denial(claim, near.span)
-        # Somebody says it and somebody else does not: a document that tells both stands by its words.
-        if one.is_own and is_attributed(f"{claim.text} {near.added}"):
+        if one.is_own and not can_retract(claim.text, near.span.quote, near.added):
             continue
         if can_deny(claim.text, near.span.quote, near.added, documents[near.span.document].title):
             found.append(one)
