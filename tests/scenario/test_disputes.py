@@ -1,11 +1,12 @@
 """Sources that contradict each other, that are copies of one, or that have no answer: what a report makes of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 
 import pytest
 
 from openassay.export import Report
+from openassay.models.evidence import Verdict
 from openassay.testing import make_document
 from tests.scenario.conftest import Lab
 
@@ -115,3 +116,54 @@ async def test_an_order_of_a_page_is_no_answer_no_evidence_and_no_dispute(lab: M
     assert {answer.text for answer in report.answers} == {"Ulla Brandt"}
     assert report.disputes == ()
     assert "Jorgen Lamm" not in report.model_dump_json()
+
+
+DISASTER = make_document(
+    "Six people drowned when the ferry Aurora sank off Lindholm. The ferry Aurora was built in 1987.",
+    title="The end of the Aurora", url="https://blog.example/aurora", published=WHEN,
+)  # fmt: skip
+RESCUE = make_document(
+    "The ferry Aurora sank off Lindholm with 52 people on board. Nobody drowned. A locking pin of the ferry Aurora had "
+    "been replaced.",
+    title="What we know about the Aurora", url="https://paper.example/aurora", published=WHEN,
+)  # fmt: skip
+
+
+@pytest.mark.requirement("W-09", "F-05", "X-08")
+async def test_a_claim_that_another_document_denies_is_told_with_its_denial(lab: Make) -> None:
+    def find_denials(real: object, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [pair for pair in pairs if "Six people drowned" in pair[0] and "Nobody drowned" in pair[1]]
+
+    here = lab(find_denials=find_denials)
+    here.holds(DISASTER, RESCUE)
+
+    report = await here.report("How many people drowned when the ferry Aurora sank?")
+
+    said = " ".join(told(report, "disagreements"))
+    assert "Six people drowned" in said
+    assert "Nobody drowned" in said
+    assert not any("Six people drowned" in text for text in told(report, "body"))
+    assert all(answer.disputed for answer in report.answers)
+
+
+@pytest.mark.requirement("W-09")
+async def test_a_claim_that_its_own_document_denies_is_not_told(lab: Make) -> None:
+    myths = make_document(
+        "Boiling water removes lead. Wrong: boiling kills microbes, but metals stay behind. Only certified filters "
+        "remove lead from water.",
+        title="What people get wrong about lead in water", url="https://science.example/lead", published=WHEN,
+    )  # fmt: skip
+
+    def find_denials(real: object, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [pair for pair in pairs if "Wrong:" in pair[1]]
+
+    here = lab(find_denials=find_denials)
+    here.holds(myths)
+
+    report = await here.report("Does boiling water remove lead?")
+
+    texts = [sentence.text for section in report.sections for sentence in section.sentences]
+    assert not any(text == "Boiling water removes lead." for text in texts)
+    assert [claim.verdict for claim in report.claims if claim.text == "Boiling water removes lead."] == [
+        Verdict.CONTRADICTED
+    ]

@@ -137,7 +137,8 @@ LOOKED_AT = 12  # sentences for each statement
 # Of a statement's words, to be offered: on WiCE 80% of those are what people chose (.2: 73%, .5: 95% of few).
 LEAST_SHARE = 0.3
 MOST_CANDIDATES = 2
-LEAST_NEAR = 0.15  # of a statement's words, to speak of its matter
+# Of a statement's words, to speak of its matter: sentences that deny one in other words have .3 of them.
+LEAST_NEAR = 0.15
 SHORTEST = 5  # words of a sentence that is understood alone: "No one died." is not
 
 
@@ -245,6 +246,8 @@ class CorroborationIndex:
     def find_nearby(self, statement: str) -> list[NearbyStatement]:
         """Return what is said elsewhere of the matter of a statement, best first: sentences that are not the statement
         itself, and after one that is, what it is followed by: "Boiling removes lead. Wrong: metals stay behind."."""
+        if _POINTS_BACK.match(statement):
+            return []  # nobody knows whom it speaks of
         said, found = _plain(statement), dict[tuple[str, int], NearbyStatement]()
         for match in self._index.search(statement, LOOKED_AT):
             read = self._read[match.block]

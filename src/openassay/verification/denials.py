@@ -1,7 +1,7 @@
 """Whether a sentence can deny a statement at all: it speaks of the same time and the same things, and denies something.
 
-A cheap sieve. What passes it is read by the embedded verifier, which alone takes much for a denial that only speaks of
-something else: of the sentences of 25 small folders two in seven pass, and without it the verifier errs at .78.
+A cheap sieve: one pair passes for four to twenty statements. What passes is read by the embedded verifier, which takes
+for a denial what only speaks of something else: that two ships stay in port, at .78, for that a third one sank.
 """
 
 import re
