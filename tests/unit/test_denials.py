@@ -149,10 +149,13 @@ async def test_a_claim_with_its_denial_in_it_stands() -> None:
         "Nobody drowned when the ferry Borealis was lost near Ostrey.",  # another ferry
         "Four passengers of the ferry Aurora, bound for Lindholm, were not found.",  # another figure
         "The ferry Aurora was built for Lindholm and is loved by many people.",  # denies nothing
+        "The number of people who drowned off Lindholm with the Aurora is not falling.",  # says the same
     ],
 )
 async def test_other_times_and_other_things_are_no_denial(other: str) -> None:
-    told = make_document("Six people drowned when the ferry Aurora sank off Lindholm in May 2024.", title="Report")
+    told = make_document(
+        "Six people drowned off Lindholm with the ferry Aurora in May 2024, and their number rises.", title="Report"
+    )
     document, scorer = make_document(other, title="News"), DenyingScorer("")
     drowned = claim("C1", told.text, told)
 

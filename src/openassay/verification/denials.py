@@ -6,7 +6,7 @@ for a denial what only speaks of something else: that two ships stay in port, at
 
 import re
 
-from openassay.text.negation import are_opposite, has_negation
+from openassay.text.negation import are_opposite, find_directions
 from openassay.text.relations import find_years
 from openassay.text.words import find_names, fold, stems, words
 from openassay.verification.statement_check import extract_numbers
@@ -79,6 +79,18 @@ def _find_name_words(text: str) -> frozenset[str]:
 
 
 def _has_denial(statement: str, added: str) -> bool:
-    return (
-        bool(_DENIES.search(added)) or has_negation(statement) != has_negation(added) or are_opposite(statement, added)
+    return bool(_DENIES.search(added)) or (are_opposite(statement, added) and not _points_same_way(statement, added))
+
+
+def _points_same_way(left: str, right: str) -> bool:
+    """Whether one denies the opposite of what the other says: what is lower has not been raised."""
+    return any(
+        one.family == other.family and one.rises == other.rises and _rises(one.cue) != _rises(other.cue)
+        for one in find_directions(left)
+        for other in find_directions(right)
     )
+
+
+def _rises(cue: str) -> bool | None:
+    """Which way a word points by itself, without its negation."""
+    return next((found.rises for found in find_directions(cue)), None)
