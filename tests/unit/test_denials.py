@@ -16,6 +16,7 @@ from openassay.reasoning.rules import RuleReasoner
 from openassay.testing import make_document
 from openassay.text.sentences import split_passages
 from openassay.verification.corroboration import CorroborationIndex
+from openassay.verification.denials import can_deny
 from openassay.verification.sources import assess_credibility
 from tests.fakes.reasoner import FakeCompanies
 from tests.fakes.support import WordScorer
@@ -204,3 +205,10 @@ async def test_a_document_does_not_take_back_what_it_only_goes_on_to_tell() -> N
     sold = claim("C1", document.text.split(". ")[0] + ".", document)
 
     assert await decide([sold], DenyingScorer("did not unite"), document) == ([sold], [])
+
+
+@pytest.mark.requirement("X-03")
+def test_a_not_of_the_statement_alone_is_denied_by_what_repeats_it() -> None:
+    statement = "The supernovae give the Hubble constant directly, without a model of the early universe."
+    assert not can_deny(statement, other := "A longer sound horizon changes the Hubble constant.", other)
+    assert can_deny("Boiling does not remove lead.", other := "Boiling water removes lead.", other)

@@ -6,7 +6,7 @@ for a denial what only speaks of something else: that two ships stay in port, at
 
 import re
 
-from openassay.text.negation import are_opposite, find_directions
+from openassay.text.negation import are_opposite, find_directions, has_negation
 from openassay.text.relations import find_years
 from openassay.text.words import find_names, fold, stems, words
 from openassay.verification.statement_check import extract_numbers
@@ -14,7 +14,7 @@ from openassay.verification.statement_check import extract_numbers
 SHARED = 2  # words
 # Of a statement's words, for a sentence of its own document. What denies a statement repeats it; of nine sentences of
 # Wikipedia articles and their like that the verifier took for denials of another there, eight have less, and none is.
-MOST_WORDS = 0.5
+REPEATED = 0.5
 OPENING = "\"'“‘(["
 _MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
 _DENIES = re.compile(
@@ -33,7 +33,11 @@ _SAID = re.compile(
 def can_deny(statement: str, sentence: str, added: str, title: str = "") -> bool:
     """Tell whether a sentence can deny a statement. `added` is what it says besides the statement itself, `title` that
     of its document."""
-    if len(set(stems(statement)) & set(stems(sentence))) < SHARED:
+    ours = set(stems(statement))
+    # What denies nothing itself has to affirm what the statement denies, and not to speak of the same only: "without a
+    # model of the early universe" is said of one measurement, and not of another.
+    denies = _DENIES.search(added) or has_negation(added)
+    if len(ours & set(stems(sentence))) < max(SHARED, 0 if denies else REPEATED * len(ours)):
         return False
     for find in (find_years, _find_months, _find_numbers):
         ours, theirs = find(statement), find(added)
@@ -46,7 +50,7 @@ def can_retract(statement: str, sentence: str, added: str) -> bool:
     """Tell whether a sentence of a statement's own document can take it back. That somebody says so and somebody else
     does not is told by many a document, which stands by its words."""
     ours = set(stems(statement))
-    return len(ours & set(stems(sentence))) >= MOST_WORDS * len(ours) and not _SAID.search(f"{statement} {added}")
+    return len(ours & set(stems(sentence))) >= REPEATED * len(ours) and not _SAID.search(f"{statement} {added}")
 
 
 def _find_months(text: str) -> frozenset[str]:
