@@ -12,8 +12,9 @@ from openassay.text.words import find_names, fold, stems, words
 from openassay.verification.statement_check import extract_numbers
 
 SHARED = 2  # words
-# Of a statement's words, for a sentence of its own document. What denies a statement repeats it; of nine sentences of
-# Wikipedia articles and their like that the verifier took for denials of another there, eight have less, and none is.
+# Of a statement's words, for a sentence of its own document, or for one without a denial of its own. What denies a
+# statement repeats it: of ten sentences of articles that the verifier wrongly took for denials of another of the same
+# article, nine repeat less than this.
 REPEATED = 0.5
 OPENING = "\"'“‘(["
 _MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
@@ -33,11 +34,11 @@ _SAID = re.compile(
 def can_deny(statement: str, sentence: str, added: str, title: str = "") -> bool:
     """Tell whether a sentence can deny a statement. `added` is what it says besides the statement itself, `title` that
     of its document."""
-    ours = set(stems(statement))
+    said = set(stems(statement))
     # What denies nothing itself has to affirm what the statement denies, and not to speak of the same only: "without a
     # model of the early universe" is said of one measurement, and not of another.
     denies = _DENIES.search(added) or has_negation(added)
-    if len(ours & set(stems(sentence))) < max(SHARED, 0 if denies else REPEATED * len(ours)):
+    if len(said & set(stems(sentence))) < max(SHARED, 0 if denies else REPEATED * len(said)):
         return False
     for find in (find_years, _find_months, _find_numbers):
         ours, theirs = find(statement), find(added)
