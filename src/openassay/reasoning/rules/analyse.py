@@ -92,7 +92,7 @@ def find_disagreements(
             measured = [figure.uncertainty for one in (left, right) if (figure := find_main_figure(one.text))]
             uncertain = len(measured) == 2 and None not in measured
             apart = frozenset((left.id, right.id)) in answered.apart and not uncertain
-            if not apart and not _share_words([left], [right]) and _are_at_odds(left, right, rivals):
+            if not apart and _are_at_odds(left, right, rivals):
                 _add_conflict(opposed, left, right, by_id, rivals)
     standing = {claim.text: claim for claim in current}
     for conflict in conflicts:
@@ -115,7 +115,7 @@ def _share_words(some: Sequence[Claim], others: Sequence[Claim]) -> bool:
 def _are_at_odds(left: Claim, right: Claim, rivals: Collection[frozenset[str]]) -> bool:
     """In the words of the claims, or of a sentence that each rests on: another source may put it so that nobody sees
     what it is held against."""
-    if _is_continued(left, right) or _is_continued(right, left):
+    if _share_words([left], [right]):
         return False
     if frozenset((left.id, right.id)) in rivals or relate(left.text, right.text) == "disagree":
         return True
@@ -126,12 +126,6 @@ def _are_at_odds(left: Claim, right: Claim, rivals: Collection[frozenset[str]]) 
         for other in theirs
         if len(split_sentences(one)) == len(split_sentences(other)) == 1
     )
-
-
-def _is_continued(claim: Claim, other: Claim) -> bool:
-    """Whether a claim says what its source goes on to say after another: "The ferry sank. Nobody died."."""
-    shared = {span.document for span in claim.spans} & {span.document for span in other.spans}
-    return bool(shared) and claim.text != other.text and claim.text.startswith(other.text)
 
 
 def _add_conflict(
