@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openassay.models.evidence import Claim, ContextItem, QuoteSpan, Verdict
 from openassay.models.report import DerivedFigure
-from openassay.verification.synthesis import check_synthesis, compute_figure, settle_figures
+from openassay.verification.synthesis import check_synthesis, compute_figure, settle_figures, spell_versions
 from openassay.verification.terms import find_addresses
 
 
@@ -92,6 +92,13 @@ def test_releases_are_counted_by_their_numbers() -> None:
     assert settle_figures("Eight releases lay between.", (derive(8, "difference", 34, 26),), (first, last)) == ()
     wrong = derive(9, "difference", 35, 26)
     assert settle_figures("Nine releases lay between.", (wrong,), (first, last)) == (wrong,)
+
+
+def test_versions_are_spelled_as_the_passages_spell_them() -> None:
+    first = make_claim("C6", "Resource claims came as alpha in v1.26 and cost 1.5 per cent.")
+    last = make_claim("C7", "In Kubernetes 1.34 the core was stable; v1.34 is the last.")
+    text = "Alpha in 1.26, stable in 1.34, at 1.5 per cent; 11.26, 1.26.3 and $1.26 are none of them."
+    assert spell_versions(text, (first, last)) == text.replace("in 1.26", "in v1.26")
 
 
 def test_a_half_may_be_rounded_up() -> None:

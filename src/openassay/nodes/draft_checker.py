@@ -226,6 +226,8 @@ class DraftChecker:
         strange = [*check_names(text, texts, whole.head.replace("|", " ").split(), strict=False)]
         if sentence.kind == "synthesis":
             return strange
+        # What rows and columns are called stands in other cells' passages, perhaps: a judge has read it.
+        text = sentence.cell.text if sentence.cell else text
         # Of a copy all that was exchanged counts, of a free wording its figures.
         if exchanged := whole.find_objections(text):
             return exchanged

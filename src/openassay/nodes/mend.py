@@ -15,7 +15,7 @@ from openassay.nodes.draft_checker import NO_CLAIM, DraftChecker
 from openassay.nodes.verify import judge_statements
 from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
 from openassay.text.words import stems
-from openassay.verification.synthesis import settle_figures, shorten_claim, tell_figure
+from openassay.verification.synthesis import settle_figures, shorten_claim, spell_versions, tell_figure
 from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
 
@@ -216,6 +216,7 @@ async def settle_draft(
     def settle(sentence: DraftSentence) -> DraftSentence:
         sentence = bind_by_words(sentence, usable, checker)
         bound = checker.find_bound(sentence)
+        sentence = spell_sentence(sentence, bound)
         figures = settle_figures(sentence.text, sentence.derived, bound)
         # A claim that did not hold bears nothing out; whether the others do is judged.
         held = tuple(claim.id for claim in bound) or sentence.claims
@@ -277,6 +278,12 @@ async def settle_draft(
             for id, claim in checker.find_needed_context(sentence).items():
                 needed[id] = join_evidence(needed[id], claim) if id in needed else claim
     return SettledDraft(settled, needed)
+
+
+def spell_sentence(sentence: DraftSentence, bound: Sequence[Claim]) -> DraftSentence:
+    """A sentence, and what it says in its cell, with versions as its passages spell them."""
+    cell = sentence.cell and sentence.cell.model_copy(update={"text": spell_versions(sentence.cell.text, bound)})
+    return sentence.model_copy(update={"text": spell_versions(sentence.text, bound), "cell": cell})
 
 
 def join_evidence(claim: Claim, other: Claim) -> Claim:

@@ -15,6 +15,7 @@ from openassay.verification.statement_check import extract_numbers
 
 # Of a figure that was computed: what rounding to a tenth or to three digits may leave.
 ROUNDED, SHARE_ROUNDED = 0.051, 0.006
+_VERSION = re.compile(r"(?<!\w)v(\d+(?:\.\d+)+)\b")
 _DIGITS = re.compile(r"\d{1,9}")
 PER_CENT = 100.0  # the whole that what is left of a share is computed from
 
@@ -99,6 +100,18 @@ def settle_figures(text: str, derived: Sequence[DerivedFigure], claims: Sequence
         return in_words and not numbers <= plain and numbers <= known and is_right(figure)
 
     return tuple(figure for figure in settled if not is_step(figure))
+
+
+def spell_versions(text: str, claims: Sequence[Claim]) -> str:
+    """A sentence with versions as its passages spell them: "v1.36" for "1.36", which a reader would not find there."""
+    quotes = " ".join(
+        [*(span.quote for claim in claims for span in claim.spans), *(i.value for c in claims for i in c.context)]
+    )
+    versions = set(_VERSION.findall(quotes))
+    plain = {number for number in versions if re.search(rf"(?<![\w.]){re.escape(number)}(?![\d.]*\d)", quotes)}
+    for number in sorted(versions - plain, key=len, reverse=True):
+        text = re.sub(rf"(?<![\w.$€£]){re.escape(number)}(?![\d.]*\d|%)", f"v{number}", text)
+    return text
 
 
 def _find_digits(claims: Sequence[Claim]) -> set[float]:

@@ -49,6 +49,7 @@ MAX_FAILURES = 40  # sentences that are mended in one call
 QUOTE = 700  # characters of a quote that are shown where a sentence is mended
 MAX_QUOTES = 2  # of one claim
 WORDS_PER_CLAIM, MIN_WORDS = 36, 120  # length follows the evidence
+WRITTEN = 0.9  # of the words wanted, that a writer is asked for: of 2,000 came 2,150 to 2,420 in three reports
 PASSAGE_SHARE = 0.6  # of a model's room, for passages
 ROLES = ("section", "abstract", "conclusion")
 KINDS = ("fact", "synthesis")
@@ -198,7 +199,7 @@ def build_report_job(
             "parts": REPORT_PARTS,
             "style": STYLES[request.style],
             "language": request.language or "the language of the question",
-            "words": str(count_words(request, len(usable))),
+            "words": str(int(count_words(request, len(usable)) * WRITTEN)),
             "banned": ", ".join(request.banned) or "none",
             "fixes": show_fixes(request, claims),
         }
