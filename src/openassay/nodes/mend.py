@@ -177,7 +177,7 @@ def is_plain_title(title: str, known: Sequence[str]) -> bool:
 
 
 def is_name(word: str) -> bool:
-    bare = word.strip(",:;.!?()“”\"'’–—-")
+    bare = word.strip(",:;.!?()“”\"'’–—-").replace("-", "")  # "opt-in" is a plain word
     return not bare.isalpha() or not bare.islower()
 
 
