@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from itertools import permutations
 
 from openassay.text.negation import find_directions
@@ -159,6 +160,12 @@ _FIRST_YEAR = 1000  # what looks like one end of a range from here on may be a y
 _ERROR = re.compile(r"uncertain|error|margin|plus or minus|±|\+/", re.I)
 
 
+@lru_cache(maxsize=512)  # each figure of a statement is held against each of a passage, which may have 50,000 words
+def _find_scales(passage: str) -> tuple[int, ...]:
+    """What "in millions" and the like, anywhere in a passage, make of its figures."""
+    return tuple(dict.fromkeys(_SCALES[scaled[1].lower()] for scaled in _SCALED.finditer(passage)))
+
+
 def _has_same_value(quantity: Quantity, other: Quantity, statement: str, passage: str) -> bool:
     if quantity.label or other.label:
         return quantity.label == other.label
@@ -177,7 +184,7 @@ def _has_same_value(quantity: Quantity, other: Quantity, statement: str, passage
     if other.unit == "m" or quantity.unit == "m":
         values.append(other.value * 10**6 if other.unit == "m" else other.value / 10**6)
     if other.kind in ("number", "money", "year"):
-        values += [other.value * _SCALES[scaled[1].lower()] for scaled in _SCALED.finditer(passage)]
+        values += [other.value * scale for scale in _find_scales(passage)]
     for value in values:
         if abs(abs(quantity.value) - abs(value)) > margin:
             continue

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from openassay.text.words import content_words, stem, words
+from openassay.verification.names import check_names
 from openassay.verification.statement_check import check_statement
 
 _FIGURE = re.compile(r"\d[\d.,]*")
@@ -79,9 +80,10 @@ class KnownTerms:
         said = _content_stems(sentence)
         denies = bool(said & _EVIDENCE_STEMS) and bool(_DENIES.search(sentence))
         speaks = denies or bool(said & _LIMIT_STEMS)
-        strange = _extract_figures(sentence) - self._figures
-        names = (problem for problem in check_statement(sentence, [self._text]).problems if problem.kind == "name")
-        return speaks and not strange and not any(names)
+        if not speaks or _extract_figures(sentence) - self._figures:
+            return False
+        # Its names alone: all the checks of a statement take seconds beside the words of 300 claims.
+        return not any(check_names(sentence, [self._text], (), strict=False))
 
     def covers_title(self, title: str) -> bool:
         """Whether the title states nothing beyond what was asked."""
