@@ -163,7 +163,7 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
             if states and (not sentence.claims or checker.has_few_words(sentence)):
                 # Its own claims first; what it says of them may have the words of the others. Those with more of its
                 # words come before others: a reader takes a dozen citations for a fault.
-                others = sorted(named, key=lambda id: -checker.count_shared(id, sentence.text))
+                others = sorted(named, key=lambda id: -checker.count_common_words(id, sentence.text))
                 whole = tuple(dict.fromkeys((*sentence.claims, *others)))[:MOST_PARAGRAPH_CLAIMS]
                 kind: Literal["fact", "synthesis"] = "synthesis" if len(whole) > 1 else "fact"
                 sentence = sentence.model_copy(update={"claims": whole, "kind": kind})

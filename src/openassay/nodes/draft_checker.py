@@ -165,7 +165,7 @@ class DraftChecker:
         quotes = " ".join(span.quote for span in claim.spans)
         return 3 * len(numbers) + len(list_content(quotes) & missing.words)
 
-    def count_shared(self, name: str, text: str) -> int:
+    def count_common_words(self, name: str, text: str) -> int:
         """How many words of a text a claim and its passages have."""
         said = list_content(text)
         found = self._matcher.get_claims([name])
