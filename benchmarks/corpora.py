@@ -5,19 +5,27 @@
 CLONES has a clone (or a bare one) of each repository under its own name (the table `CORPORA`); DATA gets NAME/docs.
 The first three are those of benchmarks/data/replay, at the commits that the claims of the set were drawn from; a claim
 knows the hash of the file it quotes. Two speeches whose dates are broken in the repository have none here; no claim
-quotes them. The other three serve benchmarks/reading.
+quotes them. The others serve benchmarks/reading.
 
 Licences: speeches of presidents in office are works of the United States government, in the public domain; EIPs CC0;
 PEPs public domain or CC0; Foreign Relations of the United States public domain and CC0; the blogs of rOpenSci and
-Kubernetes CC BY 4.0.
+Kubernetes CC BY 4.0; Rust's RFCs MIT or Apache-2.0; articles of Godot MIT; the blog of
+Home Assistant CC BY-NC-SA 4.0 (read here, and neither shipped nor learned from); proposals and visions of Swift
+Apache-2.0 (with its runtime library exception); the blogs of Rust and IPFS MIT or Apache-2.0; the blog of 18F public
+domain and CC0;
+Wikinews (English and French) CC BY 2.5.
 """
 
+import csv
 import html
 import re
 import subprocess
 import sys
+import tomllib
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +43,18 @@ PEPS, KUBERNETES, DIPLOMATIC = (
     "56464fe6c846523da555b49fbb012f0e270871ae",
     "d3dff1508b3ee55c20d3ad0ae9b9ef3cc7736d76",
 )
-LEAST_WORDS = {"speeches": 80, "eips": 120, "posts": 150, "peps": 200, "kubernetes": 200, "diplomatic": 200}
+RFCS, GODOT = "354518a8c9025f40be6f730452c1bfe71a12dc22", "b9206defa2c4ca4c3aa79f793a7dc8921549b663"
+WIKINEWS = "a2dbd33e757f75a61d68d22d1a29e840bdffa711"
+RUST_BLOG, IPFS = "0243724c2e50ad2b7ebd3d9dbc7cd88aed7605a3", "dd1ed22384f8b944e46a2324a6b4a1dc3a948bd1"
+HOME_ASSISTANT = "b711f6b8ec0b30aae368470600d166e9c836e9c9"
+FRENCH_NEWS = "0fe35f0d68"
+SWIFT, EIGHTEEN_F = "0105e139a22938561c700cfbb89ddc3ebe402f0c", "0a55c75e6d9bc71c80136a3867dac52356177443"
+EIGHTEEN_F_AUTHORS = "40da2c9b0b85912801a178b0738638f9437c41a5"  # the last with the names of those who posts name by id
+LEAST_WORDS = {
+    "speeches": 80, "eips": 120, "posts": 150, "peps": 200, "kubernetes": 200, "diplomatic": 200, "rfcs": 150,
+    "godot": 150, "home assistant": 150, "swift": 150, "18f": 150,
+    "rust blog": 150, "ipfs": 150, "wikinews": 120, "french": 170,
+}  # fmt: skip
 PRESIDENTS = {
     "lbjohnson": "Lyndon B. Johnson", "reagan": "Ronald Reagan", "fdroosevelt": "Franklin D. Roosevelt",
     "obama": "Barack Obama", "kennedy": "John F. Kennedy", "gwbush": "George W. Bush", "clinton": "Bill Clinton",
@@ -66,6 +85,11 @@ _MARKUP = re.compile(
     r"</?(p|div|a|img|span|br|em|strong|h\d|ul|ol|li|blockquote|figure|figcaption|center|table|tr|td|th|sup|b|i|hr|pre|"
     r"code)\b[^>]*>",
     re.I,
+)
+
+_MORE_MARKUP = re.compile(
+    r"</?(tbody|thead|caption|dl|dt|dd|section|aside|figure|small|g-emoji|details|summary|picture|source|del|ins|u|s|"
+    r"video|kbd|tt)\b[^>]*>"
 )
 
 
@@ -243,13 +267,24 @@ def list_kubernetes_posts(clone: Path) -> Iterator[CorpusFile]:
 DIPLOMATIC_VOLUMES = {
     "frus1969-76v22": "Foreign Relations of the United States, 1969–1976, Volume XXII, Panama, 1973–1976",
     "frus1977-80v29": "Foreign Relations of the United States, 1977–1980, Volume XXIX, Panama",
+    "frus1969-76v01": "Foreign Relations of the United States, 1969–1976, Volume I, Foundations of Foreign Policy",
+    "frus1969-76v19p1": "Foreign Relations of the United States, 1969–1976, Volume XIX, Part 1, Korea, 1969–1972",
+    "frus1969-76v19p2": "Foreign Relations of the United States, 1969–1976, Volume XIX, Part 2, Japan, 1969–1972",
+    "frus1961-63v06": "Foreign Relations of the United States, 1961–1963, Volume VI, Kennedy-Khrushchev Exchanges",
+    "frus1969-76v03": "Foreign Relations of the United States, 1969–1976, Volume III, Foreign Economic Policy; "
+    "International Monetary Policy, 1969–1972",
+    "frus1964-68v34": "Foreign Relations of the United States, 1964–1968, Volume XXXIV, Energy Diplomacy and Global "
+    "Issues",
+    "frus1961-63v15": "Foreign Relations of the United States, 1961–1963, Volume XV, Berlin Crisis, 1962–1963",
 }
+PANAMA, EAST_ASIA = r"frus1969-76v22|frus1977-80v29", r"frus1969-76v(?:01|19p[12])"
+BERLIN, ECONOMY = r"frus1961-63v(?:06|15)", r"frus1969-76v03|frus1964-68v34"
 _TEI = {"t": "http://www.tei-c.org/ns/1.0"}
 
 
-def list_diplomatic_documents(clone: Path) -> Iterator[CorpusFile]:
-    """Memoranda, telegrams and minutes on the Panama Canal treaties, without the editors' notes."""
-    for match, raw in read_repository(clone, DIPLOMATIC, rf"volumes/({'|'.join(DIPLOMATIC_VOLUMES)})\.xml$"):
+def list_diplomatic_documents(clone: Path, volumes: str) -> Iterator[CorpusFile]:
+    """Memoranda, telegrams and minutes, without the editors' notes."""
+    for match, raw in read_repository(clone, DIPLOMATIC, rf"volumes/({volumes})\.xml$"):
         volume = etree.fromstring(raw.encode())
         etree.strip_elements(volume, f"{{{_TEI['t']}}}note", with_tail=False)
         for part in volume.iterfind(".//t:div[@subtype='historical-document']", _TEI):
@@ -265,6 +300,172 @@ def list_diplomatic_documents(clone: Path) -> Iterator[CorpusFile]:
             author = re.search(r"\bFrom (?:the )?(.+?)(?<!Assistant)(?<!Ambassador)(?<!Mission)(?<!Adviser) to ", title)
             head = [title, *([f"Author: {author[1]}"] if author else []), f"Publisher: {DIPLOMATIC_VOLUMES[match[1]]}"]
             yield CorpusFile(f"{match[1]}-d{int(part.get('n', '0')):03}.md", (*head, f"Date: {date}"), text)
+
+
+def list_rfcs(clone: Path) -> Iterator[CorpusFile]:
+    for match, raw in read_repository(clone, RFCS, r"text/(\d{4})-([^/]+)\.md$"):
+        told = dict(re.findall(r"^[-*] *(Feature Name|Start Date)[^:]*: *(.*)$", raw[:2_000], re.M))
+        body = re.sub(r"\A(?:\s*(?:[-*] .*|\{.*\}|  .*)?\n)*", "", raw)
+        text = clean_post(re.sub(r"(?m)^\[[^\]]+\]: #.*$", "", body))
+        if len(text.split()) < LEAST_WORDS["rfcs"]:
+            continue
+        head = [f"RFC {int(match[1])}: {match[2].replace('-', ' ')}", "Publisher: Rust RFCs"]
+        day = re.search(r"\d{4}-\d{2}-\d{2}", told.get("Start Date", ""))
+        yield CorpusFile(f"{match[1]}-{match[2]}.md", (*head, *([f"Date: {day[0]}"] if day else [])), text)
+
+
+def list_godot_articles(clone: Path) -> Iterator[CorpusFile]:
+    for match, raw in read_repository(clone, GODOT, r"collections/_article/(.+)\.md$"):
+        parts = re.match(r"---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        fields = yaml.safe_load(parts[1]) if parts else {}
+        text = html.unescape(clean_post(re.sub(r"\{%.*?%\}", "", parts[2], flags=re.S))) if parts else ""
+        snapshot = re.match(r"(dev-snapshot|release-candidate|maintenance-release)", match[1])  # lists of changes
+        if snapshot or len(text.split()) < LEAST_WORDS["godot"]:
+            continue
+        author = [f"Author: {fields['author']}"] if fields.get("author") else []
+        head = (str(fields["title"]).strip(), *author, "Publisher: Godot Engine")
+        yield CorpusFile(f"{match[1]}.md", (*head, f"Date: {str(fields['date'])[:10]}"), text)
+
+
+def list_home_assistant_posts(clone: Path) -> Iterator[CorpusFile]:
+    for match, raw in read_repository(
+        clone, HOME_ASSISTANT, r"source/_posts/(\d{4}-\d{2}-\d{2})-(.+)\.(?:markdown|md)$"
+    ):
+        parts = re.match(r"---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        fields = yaml.safe_load(parts[1]) if parts else {}
+        text = html.unescape(clean_post(re.sub(r"\{%.*?%\}", "", parts[2], flags=re.S))) if parts else ""
+        if len(text.split()) < LEAST_WORDS["home assistant"]:
+            continue
+        author = [f"Author: {fields['author']}"] if fields.get("author") else []
+        head = (str(fields["title"]).strip(), *author, "Publisher: Home Assistant", f"Date: {match[1]}")
+        yield CorpusFile(f"{match[1]}-{match[2]}.md", head, text)
+
+
+def list_rust_posts(clone: Path) -> Iterator[CorpusFile]:
+    """Posts of both blogs, without announcements of tests before a release, which nobody wrote."""
+    for match, raw in read_repository(clone, RUST_BLOG, r"content/(?:inside-rust/)?([^/]+)\.md$"):
+        parts = re.match(r"\+\+\+\s*\n(.*?)\n\+\+\+\s*\n(.*)", raw, re.S)
+        fields = tomllib.loads(parts[1]) if parts else {}
+        day = re.search(r"(\d{4})/(\d{2})/(\d{2})/", fields.get("path", ""))
+        text = html.unescape(clean_post(re.sub(r"\{%.*?%\}|\{\{.*?\}\}", "", parts[2], flags=re.S))) if parts else ""
+        if not day or "prerelease" in match[1] or len(text.split()) < LEAST_WORDS["rust blog"]:
+            continue
+        author = [f"Author: {', '.join(fields['authors'])}"] if fields.get("authors") else []
+        when = "-".join(day.groups())
+        head = (fields["title"].strip(), *author, "Publisher: Rust", f"Date: {when}")
+        yield CorpusFile(f"{when}-{match[1]}.md", head, text)
+
+
+def list_ipfs_posts(clone: Path) -> Iterator[CorpusFile]:
+    for match, raw in read_repository(clone, IPFS, r"src/_blog/([^/]+)\.md$"):
+        parts = re.match(r"---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        fields = yaml.safe_load(parts[1]) if parts else {}
+        text = html.unescape(clean_post(parts[2])) if parts else ""
+        if not fields.get("title") or not fields.get("date") or len(text.split()) < LEAST_WORDS["ipfs"]:
+            continue
+        author = [f"Author: {fields['author']}"] if fields.get("author") else []
+        day = str(fields["date"])[:10]
+        head = (" ".join(str(fields["title"]).split()), *author, "Publisher: IPFS", f"Date: {day}")
+        yield CorpusFile(f"{day}-{match[1]}.md", head, text)
+
+
+def list_swift_proposals(clone: Path) -> Iterator[CorpusFile]:
+    """Proposals and visions; their dates are those of the commits that brought them under their number."""
+    begun = list_first_days(clone, SWIFT, "proposals", "visions")
+    for match, raw in read_repository(clone, SWIFT, r"(proposals|proposals/testing|visions)/([^/]+)\.md$"):
+        title = re.search(r"^# +(.+?)[ \t#]*$", raw, re.M)
+        top, body = split_proposal(raw[title.end() :] if title else "")
+        text = clean_around_code(body)
+        if not title or len(text.split()) < LEAST_WORDS["swift"]:
+            continue
+        fields = {name.lower(): clean_post(value) for name, value in top}
+        number = re.search(r"\b(SE|ST)-\d{4}", fields.get("proposal", ""))
+        head = [f"{number[0]}: {title[1].strip()}" if number else title[1].strip()]
+        if authors := fields.get("authors") or fields.get("author"):
+            head.append("Author: " + authors)
+        head += ["Publisher: Swift Evolution", f"Date: {begun[shorten(match[0])]}"]
+        status = re.sub(r"\*\*|^Status:", "", fields.get("status", "")).strip()
+        lead = [f"Status: {status}."] if status else []
+        folder = {"proposals": "se", "proposals/testing": "st", "visions": "vision"}[match[1]]
+        yield CorpusFile(f"{folder}-{match[2]}.md", tuple(head), "\n\n".join([*lead, text]))
+
+
+def list_first_days(clone: Path, commit: str, *folders: str) -> dict[str, str]:
+    """The day that a file first came; of a numbered one, the day that its number was first given (names change)."""
+    kept = ["--reverse", "--first-parent", "-m", "--diff-filter=AR", "-M", "--name-status", "--format=@%cs"]
+    command = ["git", "-C", str(clone), "log", *kept, commit, "--", *folders]
+    log = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    days, day = dict[str, str](), ""
+    for line in log.splitlines():
+        day = line[1:] if line.startswith("@") else day
+        if "\t" in line:
+            days.setdefault(shorten(line.split("\t")[-1]), day)
+    return days
+
+
+def shorten(path: str) -> str:
+    return re.sub(r"(/\d{4}-).*", r"\1", path)
+
+
+def split_proposal(raw: str) -> tuple[list[tuple[str, str]], str]:
+    """The fields below a proposal's title (a line that begins with a space goes on with one before) and its text."""
+    top = re.match(r"(?:\s*\n)*((?:[*-] [A-Z][\w ]*:.*\n(?:[ \t]+\S.*\n)*)*)", raw)
+    found = re.findall(r"^[*-] ([A-Z][\w ]*):[ \t]*(.*(?:\n[ \t]+\S.*)*)", top[1] if top else "", re.M)
+    return [(name, re.sub(r"\s+", " ", value)) for name, value in found], raw[top.end() if top else 0 :]
+
+
+def clean_around_code(text: str) -> str:
+    """Swift writes `[Int](repeating: 0, count: 3)` and `Array<A>`, which are no links and no tags."""
+    codes = list[str]()
+
+    def hide(found: re.Match[str]) -> str:
+        codes.append(found[0])
+        return f"\0{len(codes) - 1}\0"
+
+    text = re.sub(r"(?ms)^[ \t]*(```+|~~~+)[^\n]*\n.*?^[ \t]*\1[ \t]*$|(?<!`)(`+)(?!`)[^\n]+?(?<!`)\2(?!`)", hide, text)
+    text = re.sub(r"(?m)^\[[^\]]+\]:[ \t]*(?:#|http|/|\d{4}).*$", "", text)
+    text = html.unescape(_MORE_MARKUP.sub("", clean_post(text)))
+    text = re.sub(r"\0(\d+)\0", lambda found: codes[int(found[1])], text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+_TITLE = re.compile(r"^title:[ \t]*(?:[>|]-?)?\s*(\"(?:[^\"\\]|\\.)*\"|.+(?:\n[ \t]+\S.*)*)", re.M)
+
+
+def list_18f_posts(clone: Path) -> Iterator[CorpusFile]:
+    ((_, table),) = read_repository(clone, EIGHTEEN_F_AUTHORS, r"_data/authors\.csv$")
+    rows = csv.DictReader(table.splitlines())
+    known = {row["id"]: row["full_name"] or f"{row['first_name']} {row['last_name']}".strip() for row in rows}
+    for match, raw in read_repository(clone, EIGHTEEN_F, r"content/posts/(\d{4}-\d{2})-(\d{1,2})-(.+)\.md$"):
+        parts = re.match(r"\ufeff?---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        title = _TITLE.search(parts[1]) if parts else None
+        body = re.sub(r"\{%.*?%\}|\{\{.*?\}\}", "", parts[2], flags=re.S) if parts else ""
+        text = html.unescape(_MORE_MARKUP.sub("", clean_post(body)))
+        if not parts or not title or len(text.split()) < LEAST_WORDS["18f"]:
+            continue
+        ids = [re.sub(r"\s*#.*", "", one) for one in list_authors(parts[1])]
+        names = [known.get(one) or one.replace("-", " ").title() for one in ids if one]
+        told = html.unescape(clean_post(unquote(re.sub(r"\s+", " ", title[1])).replace('\\"', '"').replace("''", "'")))
+        head = [told, *([f"Author: {', '.join(names)}"] if any(names) else []), "Publisher: 18F"]
+        day = f"{match[1]}-{int(match[2]):02}"
+        yield CorpusFile(f"{day}-{match[3]}.md", (*head, f"Date: {day}"), text)
+
+
+def list_wikinews(clone: Path) -> Iterator[CorpusFile]:
+    """Articles, without interviews and without short ones. Links and lists between paragraphs are left out."""
+    for _, raw in read_repository(clone, WIKINEWS, r"out/news/autogum_news_doc\d+\.xml$"):
+        told = dict(re.findall(r'(\w+)="([^"]*)"', raw.split(">", 1)[0]))
+        title, day = html.unescape(told["title"]), told["dateCreated"]
+        parts = (re.sub(r"<[^>]+>", "", one) for one in re.findall(r"<p>(.*?)</p>", raw, re.S))
+        text = "\n\n".join(" ".join(html.unescape(one).split()) for one in parts)
+        interviews = re.search(r"\binterview|\bwikinews (?:shorts?|interviews)", title, re.I)
+        if len(text.split()) < LEAST_WORDS["wikinews"] or interviews:
+            continue
+        slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"['’]", "", title.lower())).strip("-")[:70].strip("-")
+        first = re.match(r"\w+day, (\w+ \d+, \d{4})$", text.split("\n", 1)[0])
+        day = (first and read_day(first[1])) or day
+        text = text.removeprefix(first[0]).lstrip() if first else text
+        yield CorpusFile(f"{day}_{slug}.md", (title, "Publisher: Wikinews", f"Date: {day}"), text)
 
 
 def list_lines(part: etree._Element) -> list[str]:
@@ -283,13 +484,38 @@ def write_corpus(files: Iterable[CorpusFile], folder: Path) -> int:
     return count
 
 
+def list_french_news(clone: Path) -> Iterator[CorpusFile]:
+    """Articles of Wikinews, named by date and title as benchmarks/data/news/french.jsonl names them."""
+    for match, raw in read_repository(clone, FRENCH_NEWS, r"20\d\d/\d\d/(20\d\d)_(\d\d)_(\d\d)-(\d{3})\.txt$"):
+        title, _, text = raw.partition("\n")
+        if len(re.findall(r"\w+", text)) < LEAST_WORDS["french"]:
+            continue
+        year, month, day, number = match.groups()
+        plain = unicodedata.normalize("NFKD", title.lower()).encode("ascii", "ignore").decode()
+        name = f"{year}-{month}-{day}-{number}_{re.sub(r'[^a-z0-9]+', '-', plain).strip('-')[:60].strip('-')}.md"
+        said = re.sub(r" (?=[.,])", "", text.strip())  # a link stands apart from the stop behind it
+        yield CorpusFile(name, (title.strip(), "Publisher: Wikinews", f"Date: {year}-{month}-{day}"), said)
+
+
 CORPORA: dict[str, tuple[str, Callable[[Path], Iterator[CorpusFile]]]] = {
     "presidential_speeches": ("Presidential-Speeches", list_speeches),
     "ethereum_eips": ("EIPs", list_proposals),
     "ropensci_blog": ("roweb3", list_posts),
     "python_peps": ("peps", list_peps),
     "kubernetes_blog": ("website", list_kubernetes_posts),
-    "panama_treaties": ("frus", list_diplomatic_documents),
+    "panama_treaties": ("frus", partial(list_diplomatic_documents, volumes=PANAMA)),
+    "japan_and_korea": ("frus", partial(list_diplomatic_documents, volumes=EAST_ASIA)),
+    "rust_rfcs": ("rfcs", list_rfcs),
+    "home_assistant_blog": ("home-assistant.io", list_home_assistant_posts),
+    "godot_articles": ("godot-website", list_godot_articles),
+    "wikinews": ("amalgum", list_wikinews),
+    "rust_blog": ("blog.rust-lang.org", list_rust_posts),
+    "ipfs_blog": ("ipfs-blog", list_ipfs_posts),
+    "economic_diplomacy": ("frus", partial(list_diplomatic_documents, volumes=ECONOMY)),
+    "swift_evolution": ("swift-evolution", list_swift_proposals),
+    "18f_blog": ("18f.gsa.gov", list_18f_posts),
+    "berlin_and_khrushchev": ("frus", partial(list_diplomatic_documents, volumes=BERLIN)),
+    "french_news": ("WiNER-fr", list_french_news),
 }
 
 

@@ -1,4 +1,6 @@
-"""Makes `src/openassay/text/data/minilm.int8.onnx` from the fp32 weights of all-MiniLM-L6-v2.
+"""Makes `minilm.int8.onnx` and `words.npy` in `src/openassay/text/data` from the fp32 weights of all-MiniLM-L6-v2.
+
+The table of words stands in a file of its own, since the reader of short answers (`export_reader`) has the same.
 
 The graph is written node by node instead of being exported and then quantised, because the usual route
 (`quantize_dynamic`) gives every activation tensor one scale: a sentence's vector then depends on which
@@ -76,6 +78,8 @@ class Graph:
         self.weights = weights
         self.nodes: list[Any] = []
         self.constants: dict[str, NDArray[Any]] = {}
+        self.places: dict[str, tuple[int, ...]] = {}  # of int8 matrices that stand in files of their own: their shapes
+        self.result = ""
 
     def constant(self, name: str, value: NDArray[Any] | np.generic) -> str:
         self.constants[name] = np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
@@ -103,19 +107,23 @@ class Graph:
 
         return self.step("Cast", tensor, to=getattr(TensorProto, kind))
 
-    def model(self, name: str, result: str, width: int) -> Any:
-        """The whole graph, which gives the tensor `result` of so many columns."""
-        from onnx import TensorProto, helper, numpy_helper
+    def model(self, name: str, result: str, shape: Sequence[str | int], kinds: bool = False) -> Any:
+        """The whole graph, which gives the tensor `result`; one that takes `kinds` of tokens tells two texts apart."""
+        from onnx import StringStringEntryProto, TensorProto, helper, numpy_helper
 
-        inputs = [
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
-            for name in ("input_ids", "attention_mask")
-        ]
-        output = helper.make_tensor_value_info(result, TensorProto.FLOAT, ["batch", width])
-        tensors = [numpy_helper.from_array(value, name) for name, value in self.constants.items()]
+        taken = ("input_ids", "attention_mask", "token_type_ids") if kinds else ("input_ids", "attention_mask")
+        inputs = [helper.make_tensor_value_info(one, TensorProto.INT64, ["batch", "length"]) for one in taken]
+        output = helper.make_tensor_value_info(result, TensorProto.FLOAT, list(shape))
+        tensors = [numpy_helper.from_array(value, one) for one, value in self.constants.items()]
         graph = helper.make_graph(self.nodes, name, inputs, [output], tensors)
         opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="openassay")
+        built = helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="openassay")
+        for matrix, dims in self.places.items():
+            where = StringStringEntryProto(key="location", value=matrix)
+            place = TensorProto(name=matrix, dims=dims, data_type=TensorProto.INT8, external_data=[where])
+            place.data_location = TensorProto.EXTERNAL
+            built.graph.initializer.append(place)
+        return built
 
 
 def int8(values: Floats, axis: int) -> tuple[NDArray[np.int8], Floats]:
@@ -129,6 +137,19 @@ def table(graph: Graph, name: str, values: Floats, rows: str) -> str:
     stored, scale = int8(values, axis=1)
     picked = graph.cast(graph.step("Gather", graph.constant(name, stored), rows), "FLOAT")
     return graph.step("Mul", picked, graph.step("Gather", graph.constant(f"{name}.scale", scale), rows))
+
+
+def word_table(graph: Graph, stored: NDArray[np.int8], scale: Floats) -> str:
+    """Rows of the table of words, which stands in a file of its own."""
+    graph.places["words"] = stored.shape
+    picked = graph.cast(graph.step("Gather", "words", "input_ids"), "FLOAT")
+    return graph.step("Mul", picked, graph.step("Gather", graph.constant("words.scale", scale), "input_ids"))
+
+
+def places_of_tokens(graph: Graph) -> str:
+    """0, 1, 2, ... for each token."""
+    length = graph.step("Gather", graph.step("Shape", "input_ids"), graph.constant("one", np.int64(1)))
+    return graph.step("Range", graph.constant("zero", np.int64(0)), length, "one")
 
 
 def signed(graph: Graph, tensor: str) -> tuple[str, str, str]:
@@ -177,12 +198,10 @@ def residual(graph: Graph, name: str, tensor: str, skip: str, bias: Floats) -> s
 
 def embeddings(graph: Graph) -> str:
     """Words and positions; all token types are zero, so the type's row is added to every position."""
-    weights = graph.weights
-    length = graph.step("Gather", graph.step("Shape", "input_ids"), graph.constant("one", np.int64(1)))
-    places = graph.step("Range", graph.constant("zero", np.int64(0)), length, "one")
+    weights, places = graph.weights, places_of_tokens(graph)
     positions = weights["embeddings.position_embeddings.weight"][:LONGEST]
     positions = positions + weights["embeddings.token_type_embeddings.weight"][0]
-    words = table(graph, "words", weights["embeddings.word_embeddings.weight"], "input_ids")
+    words = word_table(graph, *int8(weights["embeddings.word_embeddings.weight"], axis=1))
     total = graph.step("Add", words, table(graph, "positions", positions, places))
     return graph.step("LayerNormalization", total, *norm(graph, "embeddings.LayerNorm"), axis=-1, epsilon=1e-12)
 
@@ -230,7 +249,7 @@ def build(weights: Mapping[str, Floats]) -> Any:
     for layer in (f"encoder.layer.{i}" for i in range(LAYERS)):
         tokens = feed_forward(graph, layer, attention(graph, layer, tokens, mask))
     sentence(graph, tokens)
-    return graph.model("all-MiniLM-L6-v2 int8", "sentence", WIDTH)
+    return graph.model("all-MiniLM-L6-v2 int8", "sentence", ["batch", WIDTH])
 
 
 def sample_sentences() -> list[str]:
@@ -272,9 +291,9 @@ def reference(model: Path, sentences: Sequence[str]) -> Floats:
 
 
 def exported(path: Path, model: Path, sentences: Sequence[str], size: int) -> Floats:
-    from onnxruntime import InferenceSession
+    from openassay.text.embeddings import open_session
 
-    session = InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = open_session(path, 0, (path.with_name("words.npy"),))
     return np.concatenate([session.run(None, batch)[0] for batch in batches(model, sentences, size)])
 
 
@@ -300,15 +319,15 @@ def main() -> None:
     arguments = parser.parse_args()
     check_upstream(arguments.model)
 
-    from onnx import checker
     from safetensors.numpy import load_file
 
-    built = build(load_file(arguments.model / "model.safetensors"))
-    checker.check_model(built)
+    weights = load_file(arguments.model / "model.safetensors")
+    built = build(weights)
     path = arguments.out / "minilm.int8.onnx"
     path.write_bytes(built.SerializeToString(deterministic=True))
+    np.save(arguments.out / "words.npy", int8(weights["embeddings.word_embeddings.weight"], axis=1)[0])
     shutil.copyfile(arguments.model / "tokenizer.json", arguments.out / "tokenizer.json")
-    for file in (path, arguments.out / "tokenizer.json"):
+    for file in (path, arguments.out / "words.npy", arguments.out / "tokenizer.json"):
         print(f"{sha256(file)}  {file.name}  {file.stat().st_size / 1e6:.1f} MB")
 
     sentences = sample_sentences()

@@ -17,7 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.export_minilm import DATA, GELU_FLOOR, Graph, floored, norm, sha256, signed, table
+from benchmarks.export_minilm import (
+    DATA,
+    GELU_FLOOR,
+    Graph,
+    floored,
+    norm,
+    places_of_tokens,
+    sha256,
+    signed,
+    table,
+    word_table,
+)  # fmt: skip
 from openassay.text.embeddings import PackedMatrix, unpack_matrix
 
 WIDTH, HEADS, LONGEST = 768, 12, 384
@@ -50,23 +61,15 @@ def pack(graph: "VerifierGraph", name: str, rows: Floats) -> tuple[NDArray[np.in
 
 
 class VerifierGraph(Graph):
-    """A graph whose large matrices are kept apart; `places` are their shapes in the graph."""
+    """A graph whose large matrices are kept apart, in four bits."""
 
     def __init__(self, weights: Mapping[str, Floats]) -> None:
         super().__init__(weights)
         self.packed: dict[str, PackedMatrix] = {}
-        self.places: dict[str, tuple[int, ...]] = {}
 
-    def model(self, name: str, result: str, width: int) -> Any:
-        from onnx import StringStringEntryProto, TensorProto
 
-        built = super().model(name, result, width)
-        for matrix, shape in self.places.items():
-            where = StringStringEntryProto(key="location", value=matrix)
-            place = TensorProto(name=matrix, dims=shape, data_type=TensorProto.INT8, external_data=[where])
-            place.data_location = TensorProto.EXTERNAL
-            built.graph.initializer.append(place)
-        return built
+def save_matrices(path: Path, packed: Mapping[str, PackedMatrix]) -> None:
+    np.savez(path, **{f"{name}|{part}": value for name, one in packed.items() for part, value in one._asdict().items()})
 
 
 def dense(graph: VerifierGraph, name: str, weight: Floats, tokens: tuple[str, str, str]) -> tuple[str, Floats]:
@@ -79,11 +82,9 @@ def dense(graph: VerifierGraph, name: str, weight: Floats, tokens: tuple[str, st
     return product, (stored.astype(np.float64).sum(axis=1) * scale).astype(np.float32)
 
 
-def word_table(graph: VerifierGraph, values: Floats) -> str:
+def packed_words(graph: VerifierGraph, values: Floats) -> str:
     stored, scale = pack(graph, "words", values)
-    graph.places["words"] = stored.shape
-    picked = graph.cast(graph.step("Gather", "words", "input_ids"), "FLOAT")
-    return graph.step("Mul", picked, graph.step("Gather", graph.constant("words.scale", scale[:, None]), "input_ids"))
+    return word_table(graph, stored, scale[:, None])
 
 
 def load_weights(path: Path) -> dict[str, Floats]:
@@ -133,12 +134,6 @@ def bucket(distance: int) -> int:
     return side + min(grown, BUCKETS // 2 - 1)
 
 
-def count_up(graph: Graph) -> str:
-    """0, 1, 2, ... for each token."""
-    length = graph.step("Gather", graph.step("Shape", "input_ids"), graph.constant("one", np.int64(1)))
-    return graph.step("Range", graph.constant("zero", np.int64(0)), length, "one")
-
-
 def distances(graph: Graph, places: str) -> str:
     """What the distance of two tokens adds to their attention, for each head."""
     learnt = graph.weights["encoder.relative_attention_bias.weight"]
@@ -186,8 +181,8 @@ def linear(graph: Graph, name: str, tensor: str) -> str:
 
 def build(weights: Mapping[str, Floats], rows: list[int]) -> tuple[Any, dict[str, PackedMatrix]]:
     graph = VerifierGraph(weights)
-    places = count_up(graph)
-    words = word_table(graph, weights["embeddings.word_embeddings.weight"][rows])
+    places = places_of_tokens(graph)
+    words = packed_words(graph, weights["embeddings.word_embeddings.weight"][rows])
     positions = weights["embeddings.position_embeddings.weight"][PADDING_ROWS : PADDING_ROWS + LONGEST]
     total = graph.step("Add", words, table(graph, "positions", positions, places))
     tokens = graph.step("LayerNormalization", total, *norm(graph, "embeddings.LayerNorm"), axis=-1, epsilon=EPSILON)
@@ -196,7 +191,7 @@ def build(weights: Mapping[str, Floats], rows: list[int]) -> tuple[Any, dict[str
         tokens = feed_forward(graph, layer, attention(graph, layer, tokens, mask, apart))
     first = graph.step("Gather", tokens, graph.constant("first", np.int64(0)), axis=1)
     scores = linear(graph, "last", graph.step("Tanh", linear(graph, "hidden", first)))
-    return graph.model("verifier", scores, len(weights["last.bias"])), graph.packed
+    return graph.model("verifier", scores, ["batch", len(weights["last.bias"])]), graph.packed
 
 
 def main() -> None:
@@ -210,9 +205,7 @@ def main() -> None:
     built, packed = build(load_weights(arguments.weights), prune_vocabulary(tokenizer))
     model, matrices, pieces = (arguments.out / f"verifier{end}" for end in (".onnx", ".npz", "-tokenizer.json"))
     model.write_bytes(built.SerializeToString(deterministic=True))
-    np.savez(
-        matrices, **{f"{name}|{part}": value for name, one in packed.items() for part, value in one._asdict().items()}
-    )
+    save_matrices(matrices, packed)
     pieces.write_text(json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
     for file in (model, matrices, pieces):
         print(f"{sha256(file)}  {file.name}  {file.stat().st_size / 1e6:.1f} MB")

@@ -262,14 +262,23 @@ MEASURE_MODULES = {
     "evidence": "retrieval",
     "hotpotqa": "retrieval",
     "deepscholar": "retrieval",
+    "languages": "languages",
     "related": "recall",
     "ramdocs": "ramdocs",
     "followups": "followups",
     "sec10q": "reports",
     "tables": "tables",
+    "tatqa": "tatqa",
+    "filings": "filings",
+    "filing-runs": "table_runs",
+    "table-runs": "table_runs",
+    "hotpot-answers": "answers",
+    "unanswerable": "answers",
+    "news-answers": "answers",
     "nuggets": "reports",
     "injection": "injection",
     "hostile": "hostile",
+    "speed": "speed",
 }
 
 

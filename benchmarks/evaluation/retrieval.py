@@ -32,7 +32,9 @@ TITLE_PREFIX = "(meta data) TITLE: "
 ARTICLES_AT_ONCE = 20  # articles that are looked through at once
 
 
-def build_bm25_finder(articles: Sequence[Sequence[str]], k1: float = 1.2, b: float = 0.75) -> FindSentences:
+def build_bm25_finder(
+    articles: Sequence[Sequence[str]], k1: float = 1.2, b: float = 0.75, most: int = 5
+) -> FindSentences:
     places = [(a, s) for a, article in enumerate(articles) for s in range(len(article))]
     texts = [Counter(stems(text)) for article in articles for text in article]
     average = sum(text.total() for text in texts) / len(texts)
@@ -49,7 +51,7 @@ def build_bm25_finder(articles: Sequence[Sequence[str]], k1: float = 1.2, b: flo
     def find(claim: str) -> SentencePlaces:
         asked = set(stems(claim))
         scores = [score(asked, text) for text in texts]
-        return {places[n] for n in sorted(range(len(texts)), key=lambda n: -scores[n])[:5]}
+        return {places[n] for n in sorted(range(len(texts)), key=lambda n: -scores[n])[:most]}
 
     return find
 

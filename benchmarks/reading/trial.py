@@ -19,7 +19,7 @@ def write_settings(folder: Path, port: int) -> None:
     llm = {
         "model": MODEL,
         "base_url": f"http://127.0.0.1:{port}/v1",
-        "prompt_tokens": 64_000,
+        "prompt_tokens": 96_000,
         "answer_tokens": 12_000,
         "calls_at_once": 16,
         "call_seconds": 3_000,

@@ -49,6 +49,7 @@ from openassay.search.http import ProviderClient
 from openassay.search.mcp import McpConnectionPool
 from openassay.search.ranking import IndexRanker
 from openassay.search.registry import SourceContext, build_source, check_names, choose_sources, source_names
+from openassay.search.vector_maker import VectorMaker
 from openassay.settings import Settings
 from openassay.storage.admin import DATABASE_FILE as DATABASE
 from openassay.storage.admin import database_address, transfer_to_postgres
@@ -95,6 +96,7 @@ class SourceFactory:
     files: FileStore
     indexes: IndexCatalog
     reader: LocalFileReader
+    vectors: VectorMaker | None = None
 
     def __call__(self, options: ResearchOptions) -> SourceSelection:
         """Return the sources, and notices about the choice that the person must see."""
@@ -110,6 +112,8 @@ class SourceFactory:
 
     def forget(self, folders: set[str]) -> None:
         """Delete the indexes of folders that are not asked any more."""
+        if self.vectors is not None:
+            self.vectors.clear()
         self.indexes.forget({resolve_path(folder, self.files.folder).resolve() for folder in folders})
 
     def _build_context(self, docs: Sequence[str]) -> SourceContext:
@@ -123,6 +127,7 @@ class SourceFactory:
             http=self.http,
             links=self.links,
             folders=self._find_folders(docs),
+            vectors=self.vectors,
         )
 
     def _find_folders(self, docs: Sequence[str]) -> list[DocumentFolder]:
@@ -302,10 +307,10 @@ class ServerResources(Resources):
 
 @asynccontextmanager
 async def open_server_resources(
-    settings: Settings, sources: ChooseSources | None = None, *, expire: bool = True
+    settings: Settings, sources: ChooseSources | None = None, *, expire: bool = True, stays: bool = True
 ) -> AsyncIterator[ServerResources]:
     """Open an engine with all that a server needs. `sources` replaces those the settings name; `expire` first deletes
-    threads that nobody has touched for long enough."""
+    threads that nobody has touched for long enough; one that `stays` open between questions makes vectors then."""
     async with AsyncExitStack() as stack:
         traces = await stack.enter_async_context(open_traces(settings))
         base = await stack.enter_async_context(open_resources(settings))
@@ -337,6 +342,10 @@ async def open_server_resources(
         )
         engine = Engine(runner, base.sources.forget)
         stack.push_async_callback(engine.close)
+        # Several machines would complete the indexes of a shared database.
+        if stays and settings.persistence.backend == "sqlite":
+            base.sources.vectors = VectorMaker(MiniLM(), lambda: bool(runner.list_running()))
+            stack.push_async_callback(base.sources.vectors.close)
         engine.watchers.append(lambda event: base.shared.signals.notify(f"run:{event.run}"))
         if traces is not None:
             engine.watchers.append(traces.record_event)
@@ -362,9 +371,9 @@ async def open_server_resources(
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings, sources: ChooseSources | None = None, *, expire: bool = True
+    settings: Settings, sources: ChooseSources | None = None, *, expire: bool = True, stays: bool = False
 ) -> AsyncIterator[Engine]:
-    async with open_server_resources(settings, sources, expire=expire) as resources:
+    async with open_server_resources(settings, sources, expire=expire, stays=stays) as resources:
         yield resources.engine
 
 

@@ -103,6 +103,16 @@ def test_any_of_the_words_will_do_and_the_best_comes_first(index: Index) -> None
     assert all(match.score > 0 for match in found)
 
 
+def test_words_without_spaces_between_them_are_found(request: pytest.FixtureRequest) -> None:
+    for name in ("sqlite", "postgres"):
+        index = request.getfixturevalue(name)
+        add(index, "a", "石桥由工匠于1786年建成。\n博物馆每周一闭馆。\n", title="地方志")
+        assert texts(index, "博物馆闭馆") == ["博物馆每周一闭馆。"]
+        add(index, "a", "门票四元。\n", title="地方志")
+        assert texts(index, "石桥") == []
+        assert texts(index, "门票") == ["门票四元。"]
+
+
 def test_a_rare_word_counts_for_more(index: Index) -> None:
     add(index, "a", "clay one\nclay two\nclay three\nfrit four\n")
     assert texts(index, "clay", "frit")[0] == "frit four"

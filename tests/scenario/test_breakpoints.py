@@ -180,11 +180,16 @@ async def test_a_section_struck_out_before_is_not_shown_again(lab: Make) -> None
 
     again = await here.answer(
         waiting,
-        {"decision": "modify", "drop": [f" {titles[1].upper()}"], "title": "On\nLakes ", "fixes": ["Be brief."]},
+        {
+            "decision": "modify",
+            "drop": [f" {titles[2].upper()}"],
+            "title": "On\nLakes ",
+            "fixes": ["Say it in another way."],
+        },
     )
 
     draft = again.questions[0].shown["draft"]
-    assert titles[1] not in [section["title"] for section in draft["sections"]]
+    assert titles[2] not in [section["title"] for section in draft["sections"]]
     assert draft["title"] == "On Lakes"
 
 

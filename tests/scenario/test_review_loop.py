@@ -216,7 +216,7 @@ async def test_confidence_follows_what_the_evidence_is_worth(lab: Make) -> None:
     for name, documents in {"confirmed": (GAZETTE, ATLAS), "one page": (SURVEY,), "beside the point": (GUIDE,)}.items():
         here = lab()
         here.holds(*documents)
-        report = await here.report(SIZE if name != "beside the point" else QUESTION,
+        report = await here.report("What is the area of Lake Marrow?" if name != "beside the point" else QUESTION,
                                    depth="quick" if name != "beside the point" else "standard")  # fmt: skip
         levels[name] = (report.status, report.confidence, report.metadata.score)
 

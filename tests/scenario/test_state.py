@@ -325,7 +325,7 @@ async def test_a_checkpoint_does_not_grow_with_the_pages_that_are_read(tmp_path:
                 reading={"documents_per_question": limit},
             ),
             LargeRemote(pages),
-            "How deep is Lake Marrow?",
+            "What do the stations on Lake Marrow report?",
         )
         for pages, limit in ((12, 4), (300, 50))
     ]  # fmt: skip

@@ -156,7 +156,10 @@ def test_vectors_are_made_for_each_passage(openassay: Command) -> None:
     answered = openassay("ask", "How high are the tides in the Bay of Fundy?", "--docs", "tiny", "--json")
     assert answered.code == 0, answered.err
     (after,) = openassay("sources", "index", "--json").json
-    assert (after["passages"], after["vectors"]) == (3, 3), "a question completes a few"
+    assert (after["passages"], after["vectors"]) == (3, 2), "no question waits for vectors"
+    assert "openassay sources index --vectors" in answered.err
+    (completed,) = indexing(openassay, "tiny", "--vectors", "--json").json
+    assert (completed["passages"], completed["vectors"]) == (3, 3)
 
 
 # Stopped and killed -----------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ async def test_the_notebook_runs_offline(tmp_path: Path, monkeypatch: pytest.Mon
     assert "ReportStatus.COMPLETE" in told(cells["research"])
     assert "text/html" in cells["report"].outputs[0].data
     assert "'C1'" in told(cells["claims"])
-    assert "67.4 ± 0.5" in told(cells["disputes"])
+    assert all(value in told(cells["disputes"]) for value in ("68.22 ± 0.36", "72.6 ± 2.0")), "both sides"
     assert "Hubble constant" in told(cells["follow-up"])
     thread = told(cells["files"]).strip("'")
     assert thread in (tmp_path / "data" / "hubble.md").read_text(encoding="utf-8")

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from openassay.models.evidence import Claim, Disagreement, Document, Mark, QuoteSpan, Verdict
+from openassay.models.evidence import Claim, Disagreement, Document, Judgement, Mark, QuoteSpan, Verdict
 from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs
 from openassay.nodes.draft_checker import DraftChecker
 from openassay.nodes.mend import _fill_gaps, _Place, is_plain_title, shorten_question
+from openassay.nodes.report import build_sections
 from openassay.reasoning.base import (
     Draft,
     DraftSection,
@@ -23,6 +24,7 @@ from openassay.reasoning.base import (
 from openassay.reasoning.llm.compose import NumberedClaims, show_text
 from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks, split_with_marks
 from openassay.reasoning.llm.step import read_texts
+from openassay.state import NumberedSource
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 from tests.unit.test_language_reasoner import Events, plan_of, reasoner
@@ -85,7 +87,6 @@ async def test_a_report_is_written_in_one_call_from_passages_and_claims() -> Non
     assert [(section.role, section.title) for section in draft.sections] == [
         ("abstract", "Abstract"),
         ("body", "Tonnes by year"),
-        ("not_found", "What could not be found"),
         ("conclusion", "Conclusion"),
     ]
     first, second, last = draft.sections[1].sentences
@@ -100,6 +101,21 @@ async def test_a_report_is_written_in_one_call_from_passages_and_claims() -> Non
     shown = "# D1 River report | Harbour Board | 2022-01-31\nThe board counted with care. The Wend carried 190.1"
     assert shown in prompt
     assert "Claims:\n[1] The Wend carried" in prompt
+
+
+async def test_passages_lose_their_ends_by_whole_sentences_where_there_is_no_room() -> None:
+    """Claims take what they take, and passages the rest."""
+    long = " ".join(f"On day {day} the board counted {day * 7} barges on the Wend." for day in range(1, 2_000))
+    short = "The board counted with care."
+    request = REQUEST.model_copy(update={"passages": {"doc1": long, "doc2": short}})
+    _, [prompt], _ = await compose(REPORT, request=request)
+    shown = prompt.partition("2022-01-31\n")[2].partition("\nClaims:")[0]
+    assert 0.4 * CAPABLE * 3.5 < len(shown) < len(long)
+    assert shown.endswith("barges on the Wend.")
+    assert long.startswith(shown)
+    roomy, models, _ = reasoner(REPORT, room=4 * CAPABLE)
+    await roomy.write(request)
+    assert long in models.prompts[0].text
 
 
 async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:
@@ -118,9 +134,9 @@ async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:
     _, one, two = tabled.sections[1].sentences
     assert (one.text, one.cell) == (
         "2021, Tonnes: 190.1 million",
-        TableCell(row="2021", column="Tonnes", text="190.1 million"),
+        TableCell(row="2021", column="Tonnes", text="190.1 million", rows="Year"),
     ), "what is checked and told elsewhere says by itself what the cell says"
-    assert two.cell == TableCell(row="2020", column="Tonnes", text="182.4 million"), (
+    assert two.cell == TableCell(row="2020", column="Tonnes", text="182.4 million", rows="Year"), (
         "and a cell without a claim is empty"
     )
     assert [one.text for one in timed.sections[1].sentences][1] == "2021: it was 190.1 million"
@@ -141,6 +157,11 @@ async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:
         ),
         ("It ran 1863–64. [1]", [("It ran 1863–1864.", (1,))]),
         (r"The \_\_past\_\_ device. [1]", [("The __past__ device.", (1,))]),
+        # Not all sources of a sentence are shown, and each part of it keeps one.
+        (
+            "It rose [1, 2, 3]; then it fell [4, 5]; then it stayed [6].",
+            [("It rose; then it fell; then it stayed.", (1, 4, 6, 2, 5, 3))],
+        ),
     ],
 )
 def test_marks_belong_to_the_sentence_they_stand_behind(text: str, found: list[tuple[str, tuple[int, ...]]]) -> None:
@@ -204,7 +225,7 @@ def test_lists_and_tables_are_read_where_they_stand_and_bold_words_lead() -> Non
     shown = show_text(DraftSection(title="Ways", sentences=tuple(sentences)), numbered)
 
     assert "\n- **Governance (EIP-1227):** If users agree, the bomb goes. [1] Then it stays so. [2]\n" in shown
-    assert "\n\n|  | Tonnes |\n| --- | --- |\n| 2021 | 190.1 million [1] |\n" in shown
+    assert "\n\n| Year | Tonnes |\n| --- | --- |\n| 2021 | 190.1 million [1] |\n" in shown
     again = read_prose(shown, numbered)
     assert again == sentences, "the model gets the last version as it would write it"
 
@@ -231,12 +252,16 @@ async def test_an_unmarked_sentence_rests_on_its_paragraph_and_a_judge_reads_it(
     bound = bind_to_paragraphs([sums_up, *facts, frame], checker)
 
     assert (bound[0].claims, bound[0].kind) == (("C1", "C2"), "synthesis")
+    assert [one.cited_beside for one in bound] == [True, False, False, False], "its writer named no source for it"
     assert bound[3] == frame
 
 
-def make_checker() -> DraftChecker:
+def make_checker(opening: str = "") -> DraftChecker:
+    """`opening`: how each document begins."""
     documents = {
-        name: Document(hash=name, text=claim.text, url=f"file:///{name}.txt", title="Count", fetched=datetime.now(UTC))
+        name: Document(
+            hash=name, text=opening + claim.text, url=f"file:///{name}.txt", title="Count", fetched=datetime.now(UTC)
+        )
         for claim in CLAIMS
         for name in (claim.spans[0].document,)
     }
@@ -252,7 +277,7 @@ def test_what_introduces_a_list_rests_on_the_list() -> None:
     bound = bind_to_paragraphs([leads, *items, last], make_checker())
 
     assert bound[0].claims == ("C1", "C2", "C3")
-    assert bound[-1].claims == (), "what stands behind a list does not"
+    assert set(bound[-1].claims) == {"C1", "C2", "C3"}, "what stands alone behind it is held against its section"
 
 
 def test_a_sentence_that_sums_up_is_bound_to_the_claims_that_have_its_numbers_and_words() -> None:
@@ -265,6 +290,61 @@ def test_a_sentence_that_sums_up_is_bound_to_the_claims_that_have_its_numbers_an
     assert bind_by_words(bound, CLAIMS, checker) == bound
     strange = DraftSentence(text="In 1999 tonnes rose.", claims=("C1",))
     assert bind_by_words(strange, CLAIMS, checker) == strange, "no claim has it, and none is added in vain"
+    other = DraftSentence(text="Nineteen bridges opened in spring and 181 closed.", claims=("C1",))
+    assert bind_by_words(other, CLAIMS, checker) == other, "the claim that has this number tells of something else"
+
+
+def test_a_sentence_on_what_stays_open_is_bound_to_the_claims_whose_names_it_has() -> None:
+    checker = make_checker()
+    names = DraftSentence(text="No source says why the count of 2020 rose to 181 million tonnes.")
+    asks = DraftSentence(text="No source says why freight on the Wend changed.")
+
+    bound = checker.bind_names(names, CLAIMS)
+
+    assert bound
+    assert set(bound.claims) >= {"C2", "C3"}
+    assert bound.kind == "synthesis"
+    assert checker.bind_names(asks, CLAIMS) == asks, "its names are the question's"
+    strange = DraftSentence(text="No source says why the count of 1999 rose.")
+    assert checker.bind_names(strange, CLAIMS) is None, "no claim has its figure"
+
+
+def test_a_fact_has_a_third_of_its_words_from_its_passages() -> None:
+    checker = make_checker()
+    free = "In 2021, 190.1 million: dredging, widening and lighting."
+    assert "a third" in checker.find_problem(DraftSentence(text=free, claims=("C1",)))
+    assert not checker.find_problem(DraftSentence(text="The Wend carried 190.1 million tonnes.", claims=("C1",)))
+
+
+def test_a_word_that_documents_write_small_is_no_name_at_the_beginning() -> None:
+    checker = make_checker("The survey was delayed. ")
+    judged = Judgement(verdict=Verdict.SUPPORTED, score=0.9)
+
+    delays = DraftSentence(text="Delays did not keep the count from 181 million tonnes.", claims=("C3",))
+    drosten = delays.model_copy(update={"text": delays.text.replace("Delays", "Drosten")})
+
+    assert not checker.explain(delays, judged)
+    assert "Drosten" in checker.explain(drosten, judged)
+
+
+def test_what_draws_its_paragraph_together_does_not_cite_it_again() -> None:
+    facts = [DraftSentence(text=claim.text, claims=(claim.id,)) for claim in CLAIMS[:2]]
+    opens = DraftSentence(text="Freight grew.", claims=("C1", "C2"), kind="synthesis", opens=True)
+    alone = DraftSentence(text="The counts differ.", claims=("C2", "C3"), kind="synthesis")
+    draft = Draft(title="Counts", sections=(DraftSection(title="Counts", sentences=(opens, *facts, alone)),))
+    sources = [NumberedSource(id=f"S{n}", document=f"doc{n}", title="", published=None) for n in (1, 2, 3)]
+
+    [section] = build_sections(draft, CLAIMS, sources)
+    begun = [opens, *(fact.model_copy(update={"opens": True}) for fact in facts)]
+    apart = draft.model_copy(update={"sections": (DraftSection(title="Counts", sentences=tuple(begun)),)})
+
+    unnamed = DraftSentence(text="It grew.", claims=("C1", "C2", "C3"), kind="synthesis", cited_beside=True)
+    drawn = draft.model_copy(update={"sections": (DraftSection(title="Counts", sentences=(unnamed,)),)})
+
+    assert not build_sections(drawn, CLAIMS, sources)[0].sentences[0].visible_citations
+    assert build_sections(apart, CLAIMS, sources)[0].sentences[0].cited_beside, "what opens a section sums it up"
+    assert [one.citations for one in section.sentences] == [("S1", "S2"), ("S1",), ("S2",), ("S2", "S3")]
+    assert [one.visible_citations for one in section.sentences] == [(), ("S1",), ("S2",), ("S2", "S3")]
 
 
 def test_a_long_question_is_shortened_to_a_title() -> None:
@@ -422,3 +502,23 @@ async def test_whether_a_sentence_follows_is_the_model_s_to_say_and_else_the_flo
 def test_how_a_figure_comes_about_is_read(line: str, figure: tuple[str, float, tuple[Any, ...]] | None) -> None:
     found = parse_figure(line, NumberedClaims(CLAIMS, {}))
     assert (found and (found.operation, found.value, found.operands)) == figure
+
+
+@pytest.mark.parametrize("named", ["Year of 2021", "The Wend", "What the harbour board counted", "3"])
+def test_rows_are_called_by_plain_words_or_nothing(named: str) -> None:
+    """No judge reads it."""
+    [cell] = read_prose(f"| {named} | Tonnes |\n|---|---|\n| 2021 | 190.1 million [1] |", NumberedClaims(CLAIMS, {}))
+    assert cell.cell
+    assert not cell.cell.rows
+
+
+def test_a_quotation_or_figure_shows_its_own_sources() -> None:
+    sources = [NumberedSource(id=f"S{n}", document=f"doc{n}", title="", published=None) for n in (1, 2, 3)]
+    texts = ("It “grew”.", "It grew by 4%.", "It grew.")
+    told = [DraftSentence(text=text, claims=("C1", "C2"), kind="synthesis", cited_beside=True) for text in texts]
+
+    [section] = build_sections(
+        Draft(title="", sections=(DraftSection(title="", sentences=tuple(told)),)), CLAIMS, sources
+    )
+
+    assert [bool(one.visible_citations) for one in section.sentences] == [True, True, False]

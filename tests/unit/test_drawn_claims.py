@@ -7,8 +7,10 @@ from typing import cast
 
 from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, Document, QuoteSpan, Verdict
-from openassay.nodes.binding import draw_claims, find_named_documents, read_labels
+from openassay.nodes.binding import choose_documents, draw_claims, find_named_documents, find_sentences, read_labels
 from openassay.reasoning.base import Draft, DraftSection, DraftSentence
+from openassay.text.sentences import split_sentences
+from openassay.verification.context import EvidenceContext
 
 TEXTS = {
     "PEP 298: The Locked Buffer Interface": "Status: Withdrawn. Type: Standards.\n\nThis PEP proposes locked buffers.",
@@ -62,6 +64,13 @@ async def test_a_document_that_adds_nothing_is_not_cited_for_being_named() -> No
     assert (sentence.claims, drawn) == (("C2",), {})
 
 
+def test_a_line_of_place_and_date_is_not_drawn() -> None:
+    text = "Washington, October 14, 1969.\n\nMr. Roe asked on 14 October for wider margins. He saw no hurry."
+    passage = EvidenceContext("d", (), "Memo", tuple(split_sentences(text)), whole=text)
+    [span] = find_sentences("On 14 October 1969 Roe asked in Washington for wider margins.", passage)
+    assert span.quote == "Mr. Roe asked on 14 October for wider margins."
+
+
 def test_a_label_has_a_number_and_is_of_one_document() -> None:
     titles = {
         "a": "PEP 298: The Locked Buffer Interface",
@@ -74,3 +83,22 @@ def test_a_label_has_a_number_and_is_of_one_document() -> None:
     labels = read_labels(titles)
     assert labels == {"a": "PEP 298", "f": "Kubernetes v1.29"}
     assert find_named_documents("Of PEP 298, in Kubernetes v1.29.1 and PEP 2981", labels) == ["a"]
+
+
+def test_a_drawn_sentence_cites_the_documents_that_have_its_words() -> None:
+    texts = {
+        "a": "The mark rose by 9 per cent.",
+        "b": "France kept the gold price.",
+        "c": "The mark rose.",
+        "d": "Rules for aircraft noise were signed.",
+    }
+    claims = [
+        Claim(id=name, text=text, questions=("Q1",), verdict=Verdict.SUPPORTED,
+              spans=(QuoteSpan(document=name, start=0, end=len(text), quote=text),))
+        for name, text in texts.items()
+    ]  # fmt: skip
+    said = "The mark rose by 9 per cent while France kept the price of gold."
+    assert choose_documents(said, claims, 5) == ["a", "b"]
+    assert choose_documents(said, claims, 1) == ["a"]
+    assert choose_documents("So it went.", claims[:1], 5) == ["a"], "one at least"
+    assert choose_documents(said, [], 5) == []

@@ -121,7 +121,7 @@ def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
     assert "Install" in caught.value.help
 
 
-@pytest.mark.parametrize("name", [embeddings.MINILM_FILE, embeddings.TOKENIZER_FILE])
+@pytest.mark.parametrize("name", [embeddings.MINILM.graph, embeddings.WORDS_FILE, embeddings.TOKENIZER_FILE])
 def test_the_shipped_files_are_those_of_origin(name: str) -> None:
     origin = (embeddings.DATA / "ORIGIN.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| `{re.escape(name)}` \| (\d+) \| `([0-9a-f]{{64}})` \|$", origin, re.MULTILINE)
@@ -131,7 +131,7 @@ def test_the_shipped_files_are_those_of_origin(name: str) -> None:
 
 
 def test_the_name_follows_from_the_shipped_model(model: MiniLM) -> None:
-    content = (embeddings.DATA / embeddings.MINILM_FILE).read_bytes()
+    content = (embeddings.DATA / embeddings.MINILM.graph).read_bytes()
     assert hashlib.sha256(content).hexdigest() == embeddings.MINILM_SHA256
     assert model.name == f"minilm-l6-int8-{embeddings.MINILM_SHA256[:8]}"
 

@@ -650,6 +650,25 @@ async def test_a_plan_is_made_for_the_question() -> None:
     assert "Write 3 to 5 sub-questions" in models.prompts[0].system
 
 
+async def test_a_long_question_is_searched_as_a_whole_too() -> None:
+    """By its own words, as far as a provider takes them, for what falls between its parts."""
+    long = (
+        f"How has Lake Marrow shrunk since 1920: {'why did farms, mills and canals take its water, ' * 12}and who saw?"
+    )
+    request = PlanRequest(understanding=ASKED.model_copy(update={"question": long}), depth=Depth.STANDARD)
+    mind, _, _ = reasoner(PLAN_ANSWER)
+    plan = await mind.plan(request)
+    assert plan.questions[-1].text == long
+    assert len(plan.questions) == 4
+    own = [query.text for query in plan.queries if query.question == "Q4"]
+    assert own[0] == "lake marrow shrunk 1920 farms mills canals take water saw"
+    assert plan.sections == ("Size", "Causes", "Methods"), "it has no section of its own"
+    quick, _, _ = reasoner(PLAN_ANSWER)
+    assert all(
+        one.text != long for one in (await quick.plan(request.model_copy(update={"depth": Depth.QUICK}))).questions
+    )
+
+
 rows = st.fixed_dictionaries(
     {"text": st.text(max_size=30), "section": st.text(max_size=10), "query1": st.text(max_size=20)},
     optional={"query2": st.text(max_size=20), "query3": st.none() | st.integers()},

@@ -60,6 +60,25 @@ def test_a_step_of_a_calculation_is_computed_again_and_not_told() -> None:
     assert not problems(text, RIVER, CANAL, derived=settled)
 
 
+def test_a_difference_from_a_sum_is_told_by_what_was_summed_up() -> None:
+    text = "Together they carried 202 million tonnes, 98 million short of the goal."
+    goal = make_claim("C9", "The goal is 300 million tonnes.")
+    both = derive(202, "sum", 190, 12)
+    short = derive(98, "difference", 300, 202)
+    first, second = (
+        make_claim("C7", "The river carried 190 million tonnes."),
+        make_claim("C8", "The canal carried 12 million."),
+    )
+    settled = settle_figures(text, (both, short), (first, second, goal))
+
+    assert settled[1].operands == (300, -190, -12)
+    assert compute_figure(settled[1]) == 98
+    assert not problems(text, first, second, goal, derived=settled)
+    wrong = derive(203, "sum", 190, 12)
+    strange = derive(97, "difference", 300, 203)
+    assert problems(text, first, second, goal, derived=settle_figures(text, (wrong, strange), (first, second, goal)))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -5,6 +5,7 @@ Exit codes: 0 complete · 1 error · 2 usage · 3 a question is open · 4 the bu
 """
 
 import contextlib
+import gc
 import io
 import logging
 import os
@@ -18,8 +19,14 @@ from openassay.errors import ConfigurationError, OpenAssayError
 STOPPED = 130
 
 
+# Objects made before those not in use any more are looked for. Nearly all that a command makes stays in use, and at
+# Python's 2,000 looking takes an eighth of the 1.8 s of processor time in which everything is imported.
+MADE_BEFORE_SEARCH = 50_000
+
+
 def main() -> None:
     def run() -> None:
+        gc.set_threshold(MADE_BEFORE_SEARCH, 20, 50)
         from openassay.cli.app import app
 
         logging.basicConfig(format="openassay: %(message)s", stream=sys.stderr, level=logging.WARNING)

@@ -82,7 +82,7 @@ def chat(
     async def run() -> None:
         from openassay.bootstrap import open_engine
 
-        async with open_engine(settings) as engine:
+        async with open_engine(settings, stays=True) as engine:
             talk = TerminalChat(engine, settings, options)
             print_message(_WELCOME, "bold")
             about = f" · documents {', '.join(map(to_one_line, options.docs))}" if options.docs else ""

@@ -223,7 +223,7 @@ def _render_sentence(sentence: Sentence) -> Text:
     text = Text.assemble((lead, "bold"), rest)
     if sentence.kind == "frame":
         return Text.assemble(text, style="italic")
-    cited = _render_citations(sentence.mark, sentence.citations)
+    cited = _render_citations(sentence.mark, sentence.visible_citations)
     follows = " ∴ " if sentence.kind == "synthesis" else " "
     return Text.assemble(text, follows, cited, (f" {','.join(sentence.claims)}", "dim"))
 

@@ -118,7 +118,7 @@ class _ReportChecker:
         """Every number written in digits stands in a passage, in digits or as a word, is a day that its source tells by
         its own date, or comes about as the sentence says."""
         for stated in self.stated:
-            derived = stated.derived if isinstance(stated, Sentence) else ()
+            derived = () if isinstance(stated, KeyFigure) else stated.derived
             there = [self._numbers[claim.id] for claim in self._claims_of(stated)]
             there += [_find_dates(_statement_text(stated), claim) for claim in self._claims_of(stated)]
             for figure in derived:

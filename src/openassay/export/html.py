@@ -203,7 +203,7 @@ class HtmlRenderer(layout.ReportLayout):
             for source in sentence.citations:
                 self.citing.setdefault(source, []).append(self.statements)
         # No link in what is clicked itself: the passages have them.
-        sources = " ".join(f"[{escape(source)}]" for source in sentence.citations)
+        sources = " ".join(f"[{escape(source)}]" for source in sentence.visible_citations)
         follows = f'<b title="{layout.FOLLOWS}">∴</b> ' if sentence.kind == "synthesis" else ""
         cited = f'<span class="cited">{follows}{_render_mark(sentence.mark)} <small>{sources}</small></span>'
         return f"<details{anchor}><summary>{_render_text(sentence)} {cited}</summary>{passages}</details>"

@@ -9,7 +9,17 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from openassay.models.evidence import Mark
-from openassay.models.report import ArtifactTable, Basis, Cell, Column, ReportData, Section, Sentence, SourceCard
+from openassay.models.report import (
+    ArtifactTable,
+    Basis,
+    Cell,
+    Column,
+    ReportData,
+    Section,
+    Sentence,
+    SourceCard,
+    split_paragraphs,
+)
 
 LEGEND = {
     Mark.CORROBORATED: "two or more independent sources agree",
@@ -24,7 +34,8 @@ def explain_signs(report: ReportData) -> list[tuple[str, str]]:
     """The signs beside the statements of a report, and what they mean."""
     signs = [(str(mark), meaning) for mark, meaning in LEGEND.items()]
     drawn = any(sentence.kind == "synthesis" for section in report.sections for sentence in section.sentences)
-    return [*signs, ("∴", "follows from several of these taken together")] if drawn else signs
+    meaning = "follows from several of these taken together; without a source, from what its paragraph cites"
+    return [*signs, ("∴", meaning)] if drawn else signs
 
 
 MAX_TITLES = 4  # behind one side of a dispute
@@ -136,7 +147,7 @@ class SentenceTable(NamedTuple):
 
 def split_blocks(sentences: Sequence[Sentence]) -> Iterator[Paragraph | BulletList | SentenceTable]:
     """Yield the paragraphs, lists and tables of a section, where they stand."""
-    for kind, group in groupby(_split_parts(sentences), key=_tell_kind):
+    for kind, group in groupby(split_paragraphs(sentences), key=_tell_kind):
         parts = list(group)
         if kind == "list":
             yield BulletList(parts)
@@ -144,18 +155,6 @@ def split_blocks(sentences: Sequence[Sentence]) -> Iterator[Paragraph | BulletLi
             yield from map(Paragraph, parts)
         else:
             yield _build_sentence_table([sentence for part in parts for sentence in part])
-
-
-def _split_parts(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
-    """Yield each paragraph, each item of a list, and each cell by itself."""
-    part: list[Sentence] = []
-    for sentence in sentences:
-        if part and (sentence.opens or sentence.item or sentence.cell or part[0].cell):
-            yield part
-            part = []
-        part.append(sentence)
-    if part:
-        yield part
 
 
 def _tell_kind(part: Sequence[Sentence]) -> Literal["text", "list", "table", "timeline"]:
@@ -171,7 +170,8 @@ def _build_sentence_table(sentences: Sequence[Sentence]) -> SentenceTable:
     rows: dict[str, list[list[Sentence]]] = {}
     for sentence, cell in placed:
         rows.setdefault(cell.row, [[] for _ in columns])[columns.index(cell.column)].append(sentence)
-    return SentenceTable(["When", "What"] if columns == [""] else ["", *columns], rows)
+    name = next((cell.rows for _, cell in placed if cell.rows), "")
+    return SentenceTable(["When", "What"] if columns == [""] else [name, *columns], rows)
 
 
 def to_printable(text: str) -> str:

@@ -168,7 +168,7 @@ class MarkdownRenderer(layout.ReportLayout):
         if sentence.kind == "frame":
             return text
         follows = "∴ " if sentence.kind == "synthesis" else ""
-        return f"{text} {follows}{sentence.mark} {self.cite(sentence.citations)}"
+        return f"{text} {follows}{sentence.mark} {self.cite(sentence.visible_citations)}".rstrip()
 
     def _render_text(self, sentence: Sentence) -> str:
         lead, rest = sentence.split_lead()

@@ -36,6 +36,7 @@ from openassay.models.evidence import Mark
 from openassay.models.report import ReportClaim, ReportData, ReportSpan, ReportStatus, Section, Sentence, ShortAnswer
 
 MAX_FOOTER = 90  # characters of the title at the foot of a page
+MAX_HEAD = 200  # characters at the head of a column; Typst 0.15 fails where a head is taller than a page
 PANDOC_SECONDS = 60.0
 PANDOC_MEMORY = "1G"
 # Pandoc is not handed the keys that stand in our environment; Windows starts nothing without one.
@@ -103,7 +104,7 @@ def render_pdf(report: ReportData) -> bytes:
 
     caveats = list_caveats(report)
     document = build_document(report, caveats)
-    title = document.title if len(document.title) <= MAX_FOOTER else f"{document.title[: MAX_FOOTER - 1]}…"
+    title = _shorten(document.title, MAX_FOOTER)
     try:
         numbers = date.fromisoformat(document.day).timetuple()[:3]
     except ValueError:
@@ -117,6 +118,10 @@ def render_pdf(report: ReportData) -> bytes:
         )
     except typst.TypstError as error:
         raise OpenAssayError(f"the PDF could not be set: {error.message}", help="Choose another format.") from error
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def require_typst() -> None:
@@ -324,7 +329,8 @@ class DocumentBuilder(ReportLayout):
         )
         columns = len(table.titles) - 1
         widths = (24, *(76 // columns for _ in range(columns)))
-        return Block("grid", rows=rows, widths=widths, head=tuple(map(to_printable, table.titles)))
+        head = tuple(_shorten(to_printable(title), MAX_HEAD) for title in table.titles)
+        return Block("grid", rows=rows, widths=widths, head=head)
 
     def _build_line(self, sentences: Sequence[Sentence], between: str = " ") -> Line:
         return _join_lines(map(self._build_sentence, sentences), between)
@@ -337,7 +343,7 @@ class DocumentBuilder(ReportLayout):
         if sentence.kind == "frame":
             return text
         follows = (Inline(" ∴", "faint"),) if sentence.kind == "synthesis" else ()
-        return (*text, *follows, *self._build_support(sentence.mark, sentence.citations, sentence.claims))
+        return (*text, *follows, *self._build_support(sentence.mark, sentence.visible_citations, sentence.claims))
 
     def _build_support(self, mark: Mark | None, citations: Sequence[str], claims: Sequence[str]) -> Line:
         """Build the mark, the footnote with the passages, and the links to the sources."""

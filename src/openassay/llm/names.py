@@ -176,7 +176,7 @@ class CallLimits(NamedTuple):
 # A model on this machine reads some 40 tokens a second on two cores, has a window of 4,000 or 8,000, and one slot.
 LOCAL_LIMITS = CallLimits(prompt_tokens=3_000, answer_tokens=1_500, seconds=900.0, at_once=1)
 # A report of 2,500 words from 140 claims takes 45,000 tokens of a prompt, and a minute or two to be written.
-HOSTED_LIMITS = CallLimits(prompt_tokens=64_000, answer_tokens=8_000, seconds=300.0, at_once=16)
+HOSTED_LIMITS = CallLimits(prompt_tokens=96_000, answer_tokens=8_000, seconds=300.0, at_once=16)
 
 
 LARGE_ROOM = 16_000  # tokens of a prompt: whoever sets so much has a server that can answer at length

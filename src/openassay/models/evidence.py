@@ -31,6 +31,7 @@ class Finding(Record):
     question: str
     span: QuoteSpan
     relevance: float = Field(ge=0, le=1)
+    cells: tuple[str, ...] = ()  # of a row of a table: the heads over the figures that answer
 
 
 class Gap(Record):

@@ -121,6 +121,7 @@ class SubQuestion(Record):
     text: str = Field(min_length=1)
     section: str
     topic: str = ""  # what the whole question is about, and when, where the sub-question itself does not say
+    broad: bool = False  # whatever is said of the matter is of use, and not what answers best alone
 
     @property
     def in_context(self) -> str:
@@ -145,7 +146,19 @@ class Plan(Record):
     style: Style | None = None  # what its use asks for; None: as the person or the settings have it
     sources: tuple[str, ...] = ()  # those the run asks, by name
     usd: float | None = Field(default=None, ge=0, le=MOST_USD)  # the most the run may cost
+    pointed: bool = False  # it asks for one thing: one sub-question and one round do
+    paired: bool = False  # it asks one thing of two, and has a sub-question for each
     edited: bool = False  # by a person, who may want fewer sub-questions than a planner must give
+
+    @property
+    def asks_one_thing(self) -> bool:
+        """Whether it is for one thing; with a sub-question that a person has added it is not any more."""
+        return self.pointed and len(self.questions) == (2 if self.paired else 1)
+
+    @property
+    def asks_for_themes(self) -> bool:
+        """Whether the report is arranged by what is found; a person who edits the plan gets the plan's sections."""
+        return bool(self.questions) and all(question.broad for question in self.questions) and not self.edited
 
     def target(self, words: int) -> int:
         """Return the words a report may have where `words` is the most."""
@@ -153,11 +166,11 @@ class Plan(Record):
 
     @model_validator(mode="after")
     def _check_bounds(self) -> "Plan":
-        """3-7 sub-questions and 5-15 queries; a quick answer may do with one of each. Nothing at all to ask is a plan
-        too: the run goes on with what it has."""
+        """3-7 sub-questions and 5-15 queries; a quick or pointed answer may do with one of each. Nothing at all to ask
+        is a plan too: the run goes on with what it has."""
         if not self.questions and not self.queries:
             return self
-        few = self.depth is Depth.QUICK or self.edited
+        few = self.depth is Depth.QUICK or self.pointed or self.edited
         for noun, items, fewest, most in (
             ("sub-questions", self.questions, 1 if few else 3, MOST_QUESTIONS),
             ("queries", self.queries, 1 if few else 5, MOST_QUERIES),
@@ -613,7 +626,7 @@ def replace_plan(plan: Plan, value: object) -> Plan:
     """Put the person's plan in place of `plan`; goal and depth stay as they were asked for."""
     if not isinstance(value, dict):
         raise AnswerError("The plan must be an object.", help=_WHOLE)
-    kept = {"goal": plan.goal, "depth": plan.depth, "topic": plan.topic, "edited": True}
+    kept = {"goal": plan.goal, "depth": plan.depth, "topic": plan.topic, "pointed": plan.pointed, "edited": True}
     try:
         own = OwnPlan.model_validate({**value, **kept})
     except ValidationError as error:

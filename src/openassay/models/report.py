@@ -1,5 +1,6 @@
 """The report as a structure; Markdown, HTML and PDF are renderings of it."""
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, NamedTuple
@@ -95,7 +96,7 @@ class DerivedFigure(Record):
     two dates, as 2024-04-09; what is counted is named by claims or in their words."""
 
     value: float
-    operation: Operation
+    operation: Operation | Literal["average"]  # which only a short answer has: no sentence may compute one
     operands: tuple[float | str, ...] = Field(max_length=40)
 
 
@@ -106,6 +107,7 @@ class TableCell(Record):
     row: str
     column: str = ""
     text: str
+    rows: str = ""  # what its table calls its rows
 
 
 class Sentence(Record):
@@ -116,12 +118,18 @@ class Sentence(Record):
     kind: Literal["fact", "synthesis", "frame"]
     claims: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
+    cited_beside: bool = False  # facts of its paragraph or section show its citations, and it need not
     mark: Mark | None = None
     derived: tuple[DerivedFigure, ...] = ()
     opens: bool = False  # begins a paragraph
     item: bool = False  # begins an item of a list, which goes on to the next that opens a paragraph, an item or a table
     lead: str = ""  # the beginning of its text, shown in bold
     cell: TableCell | None = None  # its text says by itself what the cell says in its place
+
+    @property
+    def visible_citations(self) -> tuple[str, ...]:
+        """The sources that are named beside it where it is shown."""
+        return () if self.cited_beside else self.citations
 
     @property
     def visible_text(self) -> str:
@@ -135,6 +143,18 @@ class Sentence(Record):
         return lead, self.visible_text.removeprefix(lead)
 
 
+def split_paragraphs(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Yield each paragraph, each item of a list, and each cell by itself."""
+    part: list[Sentence] = []
+    for sentence in sentences:
+        if part and (sentence.opens or sentence.item or sentence.cell or part[0].cell):
+            yield part
+            part = []
+        part.append(sentence)
+    if part:
+        yield part
+
+
 class Section(Record):
     title: str
     role: SectionRole = "body"
@@ -142,9 +162,11 @@ class Section(Record):
 
 
 class ShortAnswer(Record):
-    """What a pointed question asks for, in a source's own words: at most twelve of them."""
+    """What a pointed question asks for, in a source's own words: at most twelve of them. A figure that stands in none
+    says in `derived` how it comes about."""
 
     text: str
+    derived: tuple[DerivedFigure, ...] = ()
     claims: tuple[str, ...]
     citations: tuple[str, ...] = ()
     mark: Mark | None = None

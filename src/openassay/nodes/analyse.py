@@ -164,7 +164,7 @@ async def analyse(state: State, runtime: Runtime[ResearchContext]) -> State:
             asked=tuple(line.partition(" ")[2] for line in list_queries(state)),
         )
     )
-    reason = stop_reason(analysis, previous, plan.depth)
+    reason = stop_reason(analysis, previous, plan.depth, pointed=plan.asks_one_thing, broad=plan.asks_for_themes)
     analysis = analysis.model_copy(update={"stop_reason": reason})
     text, gaps = reason or analysis.feedback, len(analysis.gaps)
     await context.emit("notice", "analyse", text=text, confidence=analysis.confidence, gaps=gaps)
@@ -201,13 +201,20 @@ def load_evidence(state: State) -> tuple[Evidence, ...]:
     )
 
 
-def stop_reason(analysis: Analysis, previous: Analysis | None, depth: Depth) -> str | None:
-    """Say why research ends here, or return None when another round is worth it."""
+def stop_reason(
+    analysis: Analysis, previous: Analysis | None, depth: Depth, *, pointed: bool = False, broad: bool = False
+) -> str | None:
+    """Say why research ends here, or return None when another round is worth it. A `pointed` question asks for one
+    thing, and once that is found and nobody says otherwise it is answered; of a `broad` one there is no end."""
     if not analysis.gaps:
         return "every sub-question has evidence"
     # Of a quick question the route has looked at the confidence before, and it is tried again even when nothing new
     # came (C-04); deeper ones stop (S-08).
     if depth is not Depth.QUICK:
+        if pointed and analysis.confidence >= ANSWERED and not analysis.disagreements:
+            return "what was asked for is found"
+        if broad and analysis.confidence >= ANSWERED and not analysis.unanswered:
+            return "there is enough for a report on the matter"
         if analysis.confidence >= SURE[depth]:
             return f"confidence {analysis.confidence:.2f} is enough"
         # Rounded, since as floats .35 less .30 is a little less than .05.

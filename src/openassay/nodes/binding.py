@@ -21,13 +21,16 @@ from openassay.verification.context import EvidenceContext, find_needed_sentence
 from openassay.verification.sources import assess_credibility
 from openassay.verification.statement_check import extract_numbers
 
-PASSAGE_WORDS = 450  # of a document that a writer is shown, and all that was quoted
+PASSAGE_WORDS = 900  # of a document that a writer is shown at most, and all that was quoted
+LEAST_CITED = 2  # documents behind a sentence that draws claims together
 LEAST_TERMS = 2  # that a further sentence has to add
 MOST_DRAWN = 5  # sentences of a document that a claim is drawn from
-MOST_DOCUMENTS = 3  # that claims are drawn from for one sentence
+MOST_DOCUMENTS = 6  # that claims are drawn from for one sentence
 MOST_PARAGRAPH_CLAIMS = 6  # that a sentence without claims of its own is held against
 MOST_ADDED = 4  # claims that are added for their words and numbers
+_QUOTED = re.compile(r"[“\"]([^“”\"]{4,})[”\"]")
 _LABEL = re.compile(r"[A-Z][\w.-]*(?: [\w.-]+){0,2}[ -]?\d[\w.-]*")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _STATES = re.compile(r"[.!?]\W*$|:\s")  # a sentence, or a line as "Status: Rejected"
 
 
@@ -118,8 +121,12 @@ def find_sentences(text: str, passage: EvidenceContext) -> list[QuoteSpan]:
     wanted = _list_terms(text)
     # A heading states nothing, and no judge would take it for borne out; no more does the document's title.
     title = fold(passage.head.split(" | ")[0])
-    left = [piece for piece in passage.pieces if _STATES.search(piece.text) and fold(piece.text) != title]
-    chosen = list[TextSpan]()
+    left = [piece for piece in passage.pieces if _may_state(piece.text) and fold(piece.text) != title]
+    # What a sentence quotes word for word comes first: it is what its writer meant.
+    chosen = _find_quotations(text, [piece for piece in passage.pieces if fold(piece.text) != title])
+    told = {term for piece in chosen for term in _list_terms(piece.text)}
+    wanted = {term: worth for term, worth in wanted.items() if term not in told}
+    left = [piece for piece in left if piece not in chosen]
     while left and len(chosen) < MOST_DRAWN:
         best = max(left, key=lambda piece: _count_terms(piece.text, wanted))
         if _count_terms(best.text, wanted) < (LEAST_TERMS if chosen else 1):
@@ -132,6 +139,50 @@ def find_sentences(text: str, passage: EvidenceContext) -> list[QuoteSpan]:
         QuoteSpan(document=passage.document, start=piece.start, end=piece.end, quote=piece.text)
         for piece in sorted(chosen, key=lambda piece: piece.start)
     ]
+
+
+def _may_state(text: str) -> bool:
+    """Whether a text ends as a sentence and has words besides names and numbers: "Washington, October 14, 1969." has
+    none."""
+    return bool(_STATES.search(text)) and (": " in text or any(not word[0].isupper() for word in _WORD.findall(text)))
+
+
+def _find_quotations(text: str, pieces: Sequence[TextSpan]) -> list[TextSpan]:
+    """The pieces of a passage that have what a text quotes; for an item of a list with the line that introduces it."""
+    quoted = [fold(words) for words in _QUOTED.findall(text)]
+    found = list[TextSpan]()
+    for at, piece in enumerate(pieces):
+        if any(words in fold(piece.text) for words in quoted):
+            states = _STATES.search(piece.text)
+            leads = () if states else (one for one in reversed(pieces[:at]) if one.text.rstrip().endswith((":", ".")))
+            if (before := next(iter(leads), None)) and before.text.rstrip().endswith(":"):
+                found.append(before)
+            found.append(piece)
+    return list(dict.fromkeys(found))[:MOST_DRAWN]
+
+
+def choose_documents(text: str, claims: Sequence[Claim], most: int) -> list[str]:
+    """The documents that are cited behind a sentence, of all those its claims rest on: the one that has most of its
+    figures, names and words, then each that has some that those before it lack; two at least, since it is drawn from
+    two. Readers take a row of numbers of which half have nothing of the sentence for a fault."""
+    said: dict[str, str] = {}
+    for claim in claims:
+        for span in claim.spans:
+            said[span.document] = f"{said.get(span.document, claim.text)} {span.quote}"
+    terms = {name: _list_terms(told) for name, told in said.items()}
+    wanted, chosen = _list_terms(text), list[str]()
+    while len(chosen) < most and len(chosen) < len(said):
+        worth = {
+            name: sum(worth for term, worth in wanted.items() if term in own)
+            for name, own in terms.items()
+            if name not in chosen
+        }
+        best = max(worth, key=worth.__getitem__)
+        if len(chosen) >= LEAST_CITED and worth[best] < LEAST_TERMS:
+            break
+        chosen.append(best)
+        wanted = {term: worth for term, worth in wanted.items() if term not in terms[best]}
+    return [name for name in said if name in chosen]
 
 
 def _list_terms(text: str) -> dict[str | float, int]:
@@ -157,7 +208,8 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
     for at, paragraph in enumerate(paragraphs):
         # What introduces a list or a table rests on what stands there.
         listed = itertools.takewhile(lambda own: own[0].item or own[0].cell, paragraphs[at + 1 :])
-        named = _list_names(paragraph) or _list_names([one for own in listed for one in own])
+        # What stands alone opens its section or sums it up.
+        named = _list_names(paragraph) or _list_names([one for own in listed for one in own]) or _list_names(sentences)
         for sentence in paragraph:
             states = bool(sentence.claims) or not checker.may_frame(sentence.text)
             if states and (not sentence.claims or checker.has_few_words(sentence)):
@@ -166,7 +218,8 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
                 others = sorted(named, key=lambda id: -checker.count_common_words(id, sentence.text))
                 whole = tuple(dict.fromkeys((*sentence.claims, *others)))[:MOST_PARAGRAPH_CLAIMS]
                 kind: Literal["fact", "synthesis"] = "synthesis" if len(whole) > 1 else "fact"
-                sentence = sentence.model_copy(update={"claims": whole, "kind": kind})
+                beside = not sentence.claims
+                sentence = sentence.model_copy(update={"claims": whole, "kind": kind, "cited_beside": beside})
             bound.append(sentence)
     return bound
 
@@ -185,8 +238,8 @@ def bind_by_words(sentence: DraftSentence, claims: Sequence[Claim], checker: Dra
         missing = checker.list_missing(bound)
         if not (missing.words or missing.numbers):
             return bound
-        best = max(claims, key=lambda claim: checker.count_support(claim, missing))
-        if not checker.count_support(best, missing):
+        best = max(claims, key=lambda claim: checker.count_support(claim, sentence.text, missing))
+        if not checker.count_support(best, sentence.text, missing):
             break
         bound = bound.model_copy(update={"claims": (*bound.claims, best.id), "kind": "synthesis"})
     # What is added in vain would only hide what it rests on.

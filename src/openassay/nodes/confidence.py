@@ -15,6 +15,7 @@ from openassay.models.plan import Plan
 from openassay.models.report import Level, Section, SourceCard
 from openassay.reasoning.base import DraftAnswer
 from openassay.text import questions
+from openassay.text.other_languages import find_other_language, find_stems
 from openassay.text.words import stems
 
 MOST_PASSAGES = 3  # that the verifier reads
@@ -34,7 +35,8 @@ class Lead(NamedTuple):
 
     def as_answer_to(self, question: str) -> str:
         """Write the question and the lead as one text: if the lead answers, its passages bear that out."""
-        return f"{question} {self.text.rstrip('.')}."
+        # What is not in English is borne out word for word or not at all.
+        return self.text if find_other_language(question) else f"{question} {self.text.rstrip('.')}."
 
 
 def find_lead(sections: Sequence[Section], answers: Sequence[DraftAnswer], claims: Mapping[str, Claim]) -> Lead | None:
@@ -65,8 +67,11 @@ def describe_lead(question: str, lead: Lead, sources: Mapping[str, SourceCard], 
     """`sources` are by document."""
     spans = [span for claim in lead.claims for span in claim.spans]
     told = [claim.text for claim in lead.claims] + [span.quote for span in spans]
-    known = set(stems(" ".join((*told, *(sources[span.document].title for span in spans)))))
-    wanted = set(stems(" ".join(questions.topic_words(question))))
+    texts = " ".join((*told, *(sources[span.document].title for span in spans)))
+    if language := find_other_language(question):
+        known, wanted = set(find_stems(texts, language)), set(find_stems(question, language))
+    else:
+        known, wanted = set(stems(texts)), set(stems(" ".join(questions.topic_words(question))))
     return LeadSigns(
         borne_out=borne_out,
         relevant=max(claim.relevance for claim in lead.claims),

@@ -9,12 +9,13 @@ from openassay.models.evidence import Claim, ContextItem, Document, Judgement, Q
 from openassay.nodes.verify import LEAST_KEPT, read_contexts
 from openassay.reasoning.base import DraftSentence
 from openassay.text.sentences import TextSpan
-from openassay.text.words import fold
+from openassay.text.words import fold, stems
 from openassay.verification.context import LONGEST, EvidenceContext, find_figures, read_context, tell_author
 from openassay.verification.names import check_names
 from openassay.verification.polarity import StatementProblem
 from openassay.verification.statement_check import extract_numbers
 from openassay.verification.synthesis import (
+    LEAST_TOLD,
     check_numbers,
     check_synthesis,
     find_given_numbers,
@@ -24,11 +25,15 @@ from openassay.verification.synthesis import (
 )
 from openassay.verification.terms import KnownTerms, find_addresses
 from openassay.verification.verdict import ClaimMatcher
-from openassay.verification.wording import check_wording, content_share
+from openassay.verification.wording import INSTEAD, check_wording, content_share
 
 RETOLD = 0.9  # of the plain words of a fact that stand in its passages: then its names have to stand there too
+JUDGED_WORDS = 600  # of a document that a judge is shown beside its claims
 LEAST_READ = 30_000  # characters of each document in which a name may stand
 NO_CLAIM = "it says something of the world and names no claim"
+# A capitalised word that begins no sentence, or a figure of three digits and more.
+_NAME = re.compile(r"(?<=[\w,;:)\]'’] )[A-Z][\w’'-]{2,}|\b\d{3,}\b")
+LEAST_COMMON = 1 / 4  # of the words of a sentence, that a claim has which is added for its numbers
 _LOWER = re.compile(r"(?<![^\W_])[^\W\d_A-Z]{3,}(?![^\W_])")
 
 
@@ -60,21 +65,23 @@ class DraftChecker:
         matcher: ClaimMatcher,
         terms: KnownTerms,
         asked: str = "",
-        planned: Iterable[str] = (),
+        planned: Sequence[str] = (),
     ) -> None:
         """`asked`: the question, whose names need no source; `planned`: the sub-questions, whose names may be told of
         what the sources leave open."""
         # What a sentence may call people and parties: a passage of one claim often lacks what another tells of them.
         self._names = [asked, *(claim.text for claim in claims.values() if claim.verdict is Verdict.SUPPORTED)]
         # Of what is left open: the names that claims have, too.
+        self._asked = KnownTerms([asked, *planned])
         self._limits = KnownTerms([*self._names, *planned])
         self._matcher = matcher
         self._documents = documents
         self._numbers: dict[str, frozenset[float]] = {}  # of these, as they are asked for
         self._terms = terms
         self._published = {name: one.published for name, one in documents.items() if one.published}
-        # Words that a document writes small are no names, though a sentence may begin with them.
-        self._plain = {word for one in documents.values() for word in _LOWER.findall(one.text[:LONGEST])}
+        # Words that a document writes small, in whatever form, are no names, though a sentence may begin with them.
+        small = {word for one in documents.values() for word in _LOWER.findall(one.text[:LONGEST])}
+        self._plain = set(stems(" ".join(small)))
 
     def find_bound(self, sentence: DraftSentence) -> tuple[Claim, ...]:
         """The claims of a sentence, with what their documents say of themselves: a writer is shown it."""
@@ -111,6 +118,13 @@ class DraftChecker:
     def read_contexts(self, sentence: DraftSentence) -> list[EvidenceContext]:
         return read_contexts([span for claim in self.find_bound(sentence) for span in claim.spans], self._documents)
 
+    def read_passages(self, claims: Sequence[Claim]) -> dict[str, str]:
+        """What the documents of claims say around their quotes, for a judge who is to understand by it."""
+        spans: dict[str, list[QuoteSpan]] = {}
+        for span in dict.fromkeys(span for claim in claims for span in claim.spans):
+            spans.setdefault(span.document, []).append(span)
+        return {name: read_context(self._documents[name], own, JUDGED_WORDS).text for name, own in spans.items()}
+
     def find_problem(self, sentence: DraftSentence) -> str:
         """Say what is certain to be wrong with a sentence, whatever a judge says; empty if nothing is."""
         if not sentence.claims:
@@ -130,6 +144,8 @@ class DraftChecker:
         said = sentence.cell.text if sentence.cell else sentence.text
         problems = [*check_numbers(said, bound, sentence.derived, self._published, self._find_numbers(bound))]
         problems += check_wording(sentence.text, quotes)
+        if not problems and not has_common_words(sentence.text, quotes, LEAST_TOLD):
+            return "less than a third of its words stand in its passages; use more of theirs"
         return "; ".join(problem.text for problem in problems)
 
     def _find_numbers(self, bound: Sequence[Claim]) -> set[float]:
@@ -143,6 +159,26 @@ class DraftChecker:
         """Whether a sentence that names no claim may be one on what the sources leave open: it speaks of that, with no
         figure, name or address that neither the question nor a claim that holds has."""
         return self._limits.may_tell_limits(text) and not find_addresses(text, [])
+
+    def bind_names(self, sentence: DraftSentence, around: Sequence[Claim]) -> DraftSentence | None:
+        """Bind a sentence on what the sources leave open to the claims that have its names and figures, where neither
+        the question nor the plan has them (of names, a title neither); return nothing where no claims have them."""
+        missing = {
+            name.lower().removesuffix("’s").removesuffix("'s")
+            for name in _NAME.findall(sentence.text)
+            if not (self._asked.has_text(name) if name.isdigit() else self._terms.has_text(name))
+        }
+        bound = list[Claim]()
+        for claim in around if missing else ():
+            told = " ".join([claim.text, *(span.quote for span in claim.spans)]).lower()
+            if found := {name for name in missing if name in told}:
+                missing -= found
+                bound.append(claim)
+        if missing or not bound:
+            return None if missing and around else sentence
+        bound += [claim for claim in around if claim not in bound][: max(0, 2 - len(bound))]  # one is no synthesis
+        drawn = sentence.model_copy(update={"claims": tuple(claim.id for claim in bound), "kind": "synthesis"})
+        return drawn if len(bound) > 1 and not self.has_few_words(drawn) else None
 
     def has_few_words(self, sentence: DraftSentence) -> bool:
         """Whether a sentence has hardly a word in common with the passages of its claims."""
@@ -158,12 +194,15 @@ class DraftChecker:
         told = {value for figure in sentence.derived for value in list_roundings(abs(figure.value))}
         return MissingSupport(frozenset(needed), frozenset(extract_numbers(said, worded=False) - given - told))
 
-    def count_support(self, claim: Claim, missing: MissingSupport) -> int:
-        """How much of what is missing the passages of a claim have."""
+    def count_support(self, claim: Claim, text: str, missing: MissingSupport) -> int:
+        """How much of what a text lacks the passages of a claim have. A number counts only where they speak of the same
+        matter: "19 minutes later" is not borne out by the 19 of another day."""
+        quotes = [claim.text, *(span.quote for span in claim.spans)]
         found = self._describe(claim)
         numbers = find_given_numbers("", [found], self._published) & missing.numbers
-        quotes = " ".join(span.quote for span in claim.spans)
-        return 3 * len(numbers) + len(list_content(quotes) & missing.words)
+        if numbers and not has_common_words(text, quotes, LEAST_COMMON):
+            return 0
+        return 3 * len(numbers) + len(list_content(" ".join(quotes[1:])) & missing.words)
 
     def count_common_words(self, name: str, text: str) -> int:
         """How many words of a text a claim and its passages have."""
@@ -227,11 +266,13 @@ class DraftChecker:
         if sentence.kind == "synthesis":
             return strange
         # What rows and columns are called stands in other cells' passages, perhaps: a judge has read it.
-        text = sentence.cell.text if sentence.cell else text
-        # Of a copy all that was exchanged counts, of a free wording its figures.
-        if exchanged := whole.find_objections(text):
+        text = spell_first(sentence.cell.text) if sentence.cell else text
+        # Of a copy all that was exchanged counts, of a free wording its figures. The unit of a cell's figure stands at
+        # the head of its column.
+        exchanged = _leave_out_units(sentence, whole.find_objections(text))
+        if exchanged := [one for one in exchanged if weak or not _is_one_name(one, own)]:
             return exchanged
-        objections = whole.find_objections(text, weak=True)
+        objections = _leave_out_units(sentence, whole.find_objections(text, weak=True))
         # "Two years later" and "a third design" are worked out, and a language model has judged that.
         counted = [problem for problem in objections if problem.kind != "name" and (weak or is_numeral(problem.text))]
         return counted + strange
@@ -240,7 +281,7 @@ class DraftChecker:
         """The text of a sentence, without the capital of a first word that is no name."""
         text = spell_labels(sentence)
         first = re.match(r"[^\W\d_]+", text)
-        return spell_first(text) if first and first[0].lower() in self._plain else text
+        return spell_first(text) if first and set(stems(first[0])) & self._plain else text
 
     def is_verbatim(self, sentence: DraftSentence) -> bool:
         plain = fold(sentence.text)
@@ -254,7 +295,18 @@ def has_few_words(sentence: DraftSentence, bound: Iterable[Claim]) -> bool:
     quotes = [span.quote for claim in bound for span in claim.spans]
     if sentence.kind == "synthesis":
         return not has_common_words(sentence.text, quotes)
-    return any(check_wording(sentence.text, quotes))
+    return any(check_wording(sentence.text, quotes)) or not has_common_words(sentence.text, quotes, LEAST_TOLD)
+
+
+def _leave_out_units(sentence: DraftSentence, problems: Iterable[StatementProblem]) -> list[StatementProblem]:
+    return [one for one in problems if sentence.cell is None or one.kind != "unit"]
+
+
+def _is_one_name(problem: StatementProblem, texts: Sequence[str]) -> bool:
+    """Whether what is said and what the passage has are parts of one name in its document: "Kennedy" for "President"
+    where it speaks of President Kennedy."""
+    said, _, has = problem.text.partition(INSTEAD)
+    return problem.kind == "name" and bool(has) and any(f"{has} {said}" in text for text in texts)
 
 
 def is_numeral(problem: str) -> bool:

@@ -53,7 +53,9 @@ _CREDENTIALS = re.compile(r"//[^/?#]*@")  # a name and a password before the hos
 async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
     """Choose what to read: the best pages and passages of each sub-question, before anything is fetched."""
     context, understanding, harvested = runtime.context, load_understanding(state), load_harvests(state)
-    limits = reading_limits(context)
+    plan, limits = load_plan(state), reading_limits(context)
+    if plan.asks_for_themes and limits.passages == NARROW.passages:
+        limits = BROAD
     tasks, searches, before = load_tasks(state), load_searches(state), load_selected(state)
     results = [searches[task["key"]] for task in tasks if task["key"] in searches]  # of this round
     hits_by_question, fresh_hits = await _filter_searches(state, understanding, context)
@@ -65,7 +67,7 @@ async def fuse(state: State, runtime: Runtime[ResearchContext]) -> State:
         for name, lists in sorted(hits_by_question.items())
     }
     # An edited plan may ask about other subjects than the question did.
-    plan, subjects = load_plan(state), understanding.subjects
+    subjects = understanding.subjects
     if plan.edited and subjects:
         names = [name for sub_question in plan.questions for name in find_names(sub_question.text)]
         subjects = tuple(dict.fromkeys((*subjects, *names)))
@@ -246,6 +248,7 @@ class ReadingLimits(NamedTuple):
 # Of a prompt of 24,000 tokens 32 documents with 96 passages and their leads take 6,000 to 11,000. The embedded reasoner
 # encodes and compares sentence by sentence, so it reads no more than a quick question does.
 WIDE, NARROW = ReadingLimits(32, 96, in_turn=True), ReadingLimits(12, 36)
+BROAD = ReadingLimits(24, 48, in_turn=True)  # themes want many documents, each with its best passages
 AGAIN = ReadingLimits(16, 48, in_turn=True)  # of what a later round has found by itself
 
 

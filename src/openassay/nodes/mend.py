@@ -28,6 +28,7 @@ LIMITS = "These claims leave this open or are limited in this way, and nothing e
 MOST_BESIDE = 16  # sentences that one which sums up is shown with
 MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
 
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _POINTS_BACK = re.compile(
     r"(?:It|Its|He|His|She|Her|They|Their|This|That|These|Those|Such|Both|Neither|The (?:latter|former|same|other))\b"
 )
@@ -72,8 +73,17 @@ async def find_failures(
         if around
     ]
     told = beside or {}
+    bound = [checker.find_bound(one) for one in syntheses]
+    passages = await asyncio.to_thread(checker.read_passages, [claim for some in bound for claim in some])
     pairs_of_syntheses = [
-        build_pair(one, checker.find_bound(one), heads)._replace(beside=told.get(one, ())) for one in syntheses
+        build_pair(one, some, heads)._replace(
+            beside=told.get(one, ()),
+            passages=tuple(
+                (heads.get(name, name), passages[name])
+                for name in dict.fromkeys(span.document for claim in some for span in claim.spans)
+            ),
+        )
+        for one, some in zip(syntheses, bound, strict=True)
     ]
     judged, followed = await asyncio.gather(
         judge_statements(
@@ -128,7 +138,8 @@ async def settle_titles(
             doubtful.append(at)
             # What stands over everything may name only what was asked and what was read.
             texts = [request.plan.goal, *request.titles.values()]
-            texts += [claim.text for claim in some] if at < len(titles) else []
+            years = _YEAR.findall(" ".join(request.heads.values()))
+            texts += [claim.text for claim in some] if at < len(titles) else years
             if some and is_plain_title(title, texts):
                 about = DraftSentence(text=f"What follows tells of this: {title}")
                 asked[at] = build_pair(about, some[:MOST_TITLE_CLAIMS], request.heads)
@@ -235,7 +246,8 @@ async def settle_draft(
     found = await find_failures(drafted.values(), checker, request.heads, context, around, beside)
     failures = found.reasons
     final: dict[_Place, DraftSentence | None] = {
-        place: None if sentence in failures else sentence for place, sentence in drafted.items()
+        place: None if sentence in failures else checker.bind_names(sentence, around.get(sentence, ()))
+        for place, sentence in drafted.items()
     }
     # What names no claim by itself is not mended, or it would say again what its paragraph says: the judge's wording of
     # it is judged, and else it is dropped.
@@ -302,19 +314,29 @@ def _get_text(drafted: Mapping[_Place, DraftSentence], place: _Place, step: int)
 
 
 def list_beside(draft: Draft, drafted: Mapping[_Place, DraftSentence]) -> dict[DraftSentence, tuple[str, ...]]:
-    """What a sentence sums up: for one that opens a section, the others of it; for those of an abstract or a
-    conclusion, what opens sections and what draws claims together there."""
+    """What a sentence sums up: for one that opens a section, the others of it; for one that draws claims together, or
+    names none by itself, its paragraph; for those of an abstract or a conclusion, what opens sections and what draws
+    claims together there."""
     body = [place for place in drafted if draft.sections[place.section].role == "body"]
     opening = [place for place in body if place.sentence == 0]
     drawn = [place for place in body if drafted[place].kind == "synthesis" and not drafted[place].cell]
     whole = [drafted[place].text for place in sorted({*opening, *drawn})][:MOST_BESIDE]
-    beside = dict[DraftSentence, tuple[str, ...]]()
+    paragraphs = list[list[_Place]]()
     for place, sentence in drafted.items():
-        if draft.sections[place.section].role in ("abstract", "conclusion"):
-            beside[sentence] = tuple(whole)
-        elif place in opening:
-            own = [at for at in body if at.section == place.section and at != place and not drafted[at].cell]
-            beside[sentence] = tuple(drafted[at].text for at in own[:MOST_BESIDE])
+        if sentence.opens or sentence.cell or place.sentence == 0 or not paragraphs:
+            paragraphs.append([])
+        paragraphs[-1].append(place)
+    beside = dict[DraftSentence, tuple[str, ...]]()
+    for paragraph in paragraphs:
+        for place in paragraph:
+            sentence = drafted[place]
+            if draft.sections[place.section].role in ("abstract", "conclusion"):
+                beside[sentence] = tuple(whole)
+            elif place in opening:
+                own = [at for at in body if at.section == place.section and at != place and not drafted[at].cell]
+                beside[sentence] = tuple(drafted[at].text for at in own[:MOST_BESIDE])
+            elif sentence.kind == "synthesis" and not sentence.cell:
+                beside[sentence] = tuple(drafted[at].text for at in paragraph if at != place)[:MOST_BESIDE]
     return beside
 
 

@@ -29,6 +29,7 @@ from openassay.state import (
     load_searches,
     load_sources,
 )
+from openassay.text.frames import frame
 from openassay.text.small_talk import choose_reply
 from openassay.text.words import fold
 from openassay.verification.sources import group_documents, rate_sources
@@ -160,13 +161,16 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
         if state["rejected"]:
             lines = [f"{_end_reason(state)}, so the research ended here.", "Ask again to start over."]
         else:
-            lines = [f"Sorry, no source had an answer to “{load_question(state)}”."]
+            asked = load_question(state)
+            told = frame("Sorry, no source had an answer to “{question}”.", asked)
+            lines = [told.replace("{question}", asked)]
             if state["failures"]:
                 lines.append("Some sources could not be searched; the run log says which and why.")
             if state["research_attempts"] > 1:
                 lines.append(f"It was searched in {state['research_attempts']} attempts, each with other words.")
-            lines.append("You could check the spelling, name the subject in full, or add documents that cover it.")
-        sections = (build_notice("No answer found", *lines),)
+            hint = "You could check the spelling, name the subject in full, or add documents that cover it."
+            lines.append(frame(hint, asked))
+        sections = (build_notice(frame("No answer found", load_question(state)), *lines),)
         if state["sources"] and not state["rejected"]:
             # The sources that were read, those with something on the matter first, each with what it says.
             basis, sources, quotes = "results", load_sources(state), dict[str, str]()
@@ -182,10 +186,11 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
             # Nothing of what they say is asserted, not even their titles: those stand in the list of sources.
             listed = ", ".join(f"[{card.id}]" for card in cards)
             lines = [
-                f"These sources were found and read: {listed}.",
+                "These sources were found and read: {listed}.",
                 "Nothing in them could be verified as an answer; what they are is listed with the sources.",
             ]
-            sections = (*sections, build_notice("Found but not verified", *lines))
+            lines = [frame(line, load_question(state)).replace("{listed}", listed) for line in lines]
+            sections = (*sections, build_notice(frame("Found but not verified", load_question(state)), *lines))
     report = await compose_report(state, context, sections, status)
     # What was found is listed, though nothing rests on it; what is cited keeps its own card.
     cited = {card.id for card in report.sources}

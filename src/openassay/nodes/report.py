@@ -30,8 +30,10 @@ from openassay.models.report import (
     Sentence,
     ShortAnswer,
     SourceCard,
+    split_paragraphs,
 )
 from openassay.models.spend import Spend
+from openassay.nodes.binding import choose_documents
 from openassay.nodes.confidence import (
     MEDIUM,
     describe_lead,
@@ -70,12 +72,14 @@ from openassay.text.sentences import is_table_row, split_sentences
 from openassay.text.words import content_words, jaccard, stems
 from openassay.verification.quotes import find_quote
 from openassay.verification.sources import Credibility, group_documents, rate_sources
+from openassay.verification.synthesis import check_numbers
 from openassay.verification.terms import collect_words, mask_unverified_terms
 
 MANY_CLAIMS = 6  # on a sub-question: so many say something of it, whatever they lack
 SURENESS = [Mark.SINGLE, Mark.VERIFIED, Mark.CORROBORATED]
 MAX_CITATIONS = 4  # behind one sentence or figure; the claim keeps all its spans
-MAX_DRAWN_CITATIONS = 3  # behind one that draws claims together: readers take more for a fault
+_PARTICULAR = re.compile(r"[\"“]|\d")  # a quotation or figure shows its own sources, whatever stands around it
+MAX_DRAWN_CITATIONS = 5  # behind one that draws claims together: readers take a dozen for a fault
 
 
 async def compose_report(
@@ -246,8 +250,11 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
 
     def build_sentence(drafted: DraftSentence) -> Sentence:
         bound = [by_id[name] for name in drafted.claims]
-        cited = dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)
         marks = [claim.mark for claim in bound if claim.mark] or [Mark.SINGLE]
+        mark = min(marks, key=SURENESS.index)
+        documents = list(dict.fromkeys(span.document for claim in bound for span in claim.spans))[:MAX_CITATIONS]
+        if drafted.kind == "synthesis" and mark is not Mark.CORROBORATED:  # of what two sources say both are shown
+            documents = choose_documents(drafted.text, bound, MAX_DRAWN_CITATIONS)
         return Sentence(
             text=drafted.text,
             kind=drafted.kind if bound else "frame",
@@ -257,14 +264,38 @@ def build_sections(draft: Draft, claims: Iterable[Claim], sources: Sequence[Numb
             lead=drafted.lead if drafted.text.startswith(drafted.lead) else "",
             cell=drafted.cell,
             claims=drafted.claims,
-            citations=tuple(cited)[: MAX_DRAWN_CITATIONS if drafted.kind == "synthesis" else MAX_CITATIONS],
-            mark=min(marks, key=SURENESS.index) if bound else None,
+            citations=tuple(dict.fromkeys(ids[name] for name in documents)),
+            cited_beside=bool(bound) and drafted.cited_beside and not _PARTICULAR.search(drafted.text),
+            mark=mark if bound else None,
         )
 
     return tuple(
-        Section(title=section.title, role=section.role, sentences=tuple(map(build_sentence, section.sentences)))
+        Section(
+            title=section.title,
+            role=section.role,
+            sentences=tuple(leave_out_citations(list(map(build_sentence, section.sentences)))),
+        )
         for section in draft.sections
     )
+
+
+def leave_out_citations(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
+    """Mark the sentences that draw together what their paragraph says (the one that opens the section: what the section
+    says) and whose sources the facts of it cite: to readers the same numbers once more are in the way."""
+
+    def list_cited(told: Iterable[Sentence]) -> set[str]:
+        return {source for one in told if one.kind == "fact" for source in one.citations}
+
+    first = sentences[0] if sentences else None
+    for paragraph in split_paragraphs(sentences):
+        cited = list_cited(paragraph)
+        for one in paragraph:
+            if _PARTICULAR.search(one.text):
+                yield one
+                continue
+            near = list_cited(sentences) if one is first else cited
+            beside = one.kind == "synthesis" and one.citations and not one.cell and near.issuperset(one.citations)
+            yield one.model_copy(update={"cited_beside": True}) if beside else one
 
 
 async def _build_cards(state: State, claims: Sequence[Claim], context: ResearchContext) -> list[SourceCard]:
@@ -320,11 +351,23 @@ def build_card(
 # Short answers: in words of a passage that supports the claim, asserted only if undisputed.
 
 MAX_ANSWER_WORDS = 12
+_BARE_FIGURE = re.compile(r"[-−(]{0,2}\s?[$€£¥]?\s?[-−(]?\d[\d,.]*\)?\s?(?:%\)?|thousand|million|billion|days?)?")
 MIN_BACKING = 2  # independent sources behind an answer that others contradict
 
 
 def select_answers(answers: Sequence[DraftAnswer], claims: Mapping[str, Claim]) -> tuple[DraftAnswer, ...]:
-    """Keep the answers whose words stand in a span of every claim they name; all such claims are supported."""
+    """Keep the answers whose words stand in a span of every claim they name, and figures with nothing but a unit that
+    stand in them or are computed from them; what was chosen of what the question offers rests on such figures. All such
+    claims are supported."""
+
+    def is_figure(answer: DraftAnswer) -> bool:
+        bound = [claims[name] for name in answer.claims if name in claims]
+        if len(bound) < len(answer.claims) or any(claim.verdict is not Verdict.SUPPORTED for claim in bound):
+            return False
+        if answer.chosen:
+            return not any(check_numbers("", bound, answer.derived, {}))
+        has_figure = _BARE_FIGURE.fullmatch(answer.text) is not None
+        return has_figure and not any(check_numbers(answer.text, bound, answer.derived, {}))
 
     def stands_in(text: str, claim: Claim | None) -> bool:
         if claim is None or claim.verdict is not Verdict.SUPPORTED:
@@ -335,7 +378,7 @@ def select_answers(answers: Sequence[DraftAnswer], claims: Mapping[str, Claim]) 
         answer
         for answer in answers
         if answer.claims and len(answer.text.split()) <= MAX_ANSWER_WORDS
-        if all(stands_in(answer.text, claims.get(name)) for name in answer.claims)
+        if is_figure(answer) or all(stands_in(answer.text, claims.get(name)) for name in answer.claims)
     )
 
 
@@ -369,6 +412,7 @@ def build_answers(
         built.append(
             ShortAnswer(
                 text=answer.text,
+                derived=answer.derived,
                 about=answer.about,
                 claims=answer.claims,
                 citations=tuple(dict.fromkeys(ids[span.document] for claim in bound for span in claim.spans)),
@@ -600,7 +644,7 @@ def _iter_rows(claims: Iterable[Claim]) -> Iterator[FigureRow]:
             if colon and len(head.split()) <= MAX_LABEL_WORDS and len(value.split()) <= MAX_VALUE_WORDS:
                 dated = dash and any(quantity.kind in ("year", "date") for quantity in find_quantities(label))
                 what, when = (head if dash else label).strip(), label if dated else ""
-        elif figure := find_main_figure(text):
+        elif (figure := find_main_figure(text)) and not text[figure.end : figure.end + 1].isalpha():  # 18F is a name
             # With the whole of its unit, or with what it counts where it has none.
             more = (_COUNTED if figure.counts else _COMPOUND).match(text, figure.end)
             value = text[figure.start : more.end() if more else figure.end].strip()

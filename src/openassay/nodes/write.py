@@ -19,6 +19,7 @@ from openassay.nodes.report import build_sections, list_open_questions, select_a
 from openassay.nodes.verify import judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest
 from openassay.state import (
+    NumberedSource,
     State,
     load_analysis,
     load_claims,
@@ -28,12 +29,16 @@ from openassay.state import (
     load_plan,
     load_sources,
 )
+from openassay.text.frames import frame
+from openassay.text.other_languages import find_other_language
 from openassay.text.words import fold
 from openassay.verification.context import describe_document, read_context
+from openassay.verification.synthesis import check_calculation
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
-MOST_WORDS = 30_000  # of all passages that a writer is shown
+MOST_WORDS, LEAST_WORDS = 38_000, 120  # of all passages that a writer is shown, and of each
+LONGEST_SUBJECT = 6  # words of what an opening names
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
 
 
@@ -53,7 +58,8 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
     documents = await context.load_documents(request.titles)
     heads = {name: describe_document(one) for name, one in documents.items()}
     passages = await asyncio.to_thread(collect_passages, claims.values(), documents)
-    request = request.model_copy(update={"heads": heads, "passages": passages})
+    texts = {name: one.text for name, one in documents.items()}
+    request = request.model_copy(update={"heads": heads, "passages": passages, "texts": texts})
     draft = await context.reasoner.write(request)
     # A long draft has hundreds of sentences and titles, each compared with all that is known: work for a thread.
     terms = await asyncio.to_thread(collect_terms, state)
@@ -67,7 +73,7 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         sections_named = tuple(section.model_copy(update={"title": title}) for section, title in named)
         draft = draft.model_copy(update={"title": titled.report, "sections": sections_named})
     else:
-        draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state))
+        draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state), claims, load_sources(state))
         checked = await recheck_draft(draft, claims, titles, terms, context)
     # A composed report says in its own words how much is behind it; what was asked and not found has its section.
     opening = () if draft.composed else build_opening(state, context.options.depth, terms)
@@ -158,11 +164,14 @@ def build_opening(state: State, depth: Depth, terms: KnownTerms) -> tuple[DraftS
     confidence, analysis, question = state["confidence"], load_analysis(state), state["original_query"].lower()
     subjects = (state["understanding"] or {}).get("subjects") or [state.get("subject")]
     # With the article that the question gave it.
-    named = [f"the {name}" if f"the {name.lower()}" in question else name for name in subjects[:2] if name]
+    short = [name for name in subjects[:2] if name and len(name.split()) <= LONGEST_SUBJECT]  # a question is no subject
+    named = [f"the {name}" if f"the {name.lower()}" in question else name for name in short]
     about = f" about {' and '.join(named)}" if named else ""
     if not terms.covers(f"This is based on limited information{about}."):
         about = ""
     lines = []
+    if find_other_language(state["original_query"]):
+        about = ""
     if confidence < PLAIN:
         lines.append(f"This is based on limited information{about}.")
     elif confidence < CONFIDENT:
@@ -172,7 +181,7 @@ def build_opening(state: State, depth: Depth, terms: KnownTerms) -> tuple[DraftS
         if confidence < PLAIN or (analysis and analysis.unanswered):  # as the report says elsewhere
             shortfall = "not everything that was asked could be verified"
         lines.append(f"After {state['research_attempts']} attempts {shortfall}.")
-    return tuple(DraftSentence(text=line) for line in lines)
+    return tuple(DraftSentence(text=frame(line, state["original_query"])) for line in lines)
 
 
 def needs_more_research(state: State, depth: Depth) -> bool:
@@ -230,6 +239,7 @@ def build_write_request(state: State, claims: Mapping[str, Claim], context: Rese
         words=context.max_words(plan),
         language=context.options.preferences.language,
         titles=source_titles(state),
+        dates={one["document"]: one["published"] for one in load_sources(state) if one["published"]},
         banned=context.settings.banned_words,
         fixes=tuple(dict.fromkeys(issue.fix for issue in issues if issue.fix)),
         issues=issues,
@@ -244,11 +254,16 @@ def collect_passages(claims: Iterable[Claim], documents: Mapping[str, Document])
         if claim.verdict is Verdict.SUPPORTED:
             for span in claim.spans:
                 spans.setdefault(span.document, []).append(span)
-    most = min(PASSAGE_WORDS, MOST_WORDS // max(1, len(spans)))
+    # A document that more was drawn from is shown at greater length.
+    shares = {name: len(set(own)) ** 0.5 for name, own in spans.items() if name in documents}
+    room = MOST_WORDS / max(1.0, sum(shares.values()))
     return {
-        name: read_context(documents[name], list(dict.fromkeys(own)), most).text
-        for name, own in spans.items()
-        if name in documents
+        name: read_context(
+            documents[name],
+            list(dict.fromkeys(spans[name])),
+            min(PASSAGE_WORDS, max(LEAST_WORDS, int(room * share))),
+        ).text
+        for name, share in shares.items()
     }
 
 
@@ -261,13 +276,32 @@ def collect_terms(state: State) -> KnownTerms:
     return KnownTerms(texts, [matter.resolution for matter in load_disagreements(state)])
 
 
-def replace_titles(draft: Draft, terms: KnownTerms, plan: Plan) -> Draft:
-    """Replace titles by the plan's where they state more than the question and the plan: they are bound to no claim."""
+_YEARS = re.compile(r" \((\d{4})(?:–(\d{4}))?\)$")
+
+
+def replace_titles(
+    draft: Draft, terms: KnownTerms, plan: Plan, claims: Mapping[str, Claim], sources: Sequence[NumberedSource]
+) -> Draft:
+    """Replace titles by the plan's where they state more than the question and the plan: they are bound to no claim.
+    Words in a row of a quote in the section, or of its document's title, are the documents' own, and so are the years
+    in which documents were published."""
+    known = {source["document"]: source for source in sources}
+    published = {(source["published"] or "")[:4] for source in sources}
+
+    def is_quoted(section: DraftSection) -> bool:
+        years = _YEARS.search(section.title)
+        if years and not set(filter(None, years.groups())) <= published:
+            return False
+        spans = [span for one in section.sentences for name in one.claims for span in claims[name].spans]
+        texts = [text for span in spans for text in (span.quote, known[span.document]["title"])]
+        return any(fold(_YEARS.sub("", section.title)) in " ".join(fold(text).split()) for text in texts)
+
     title = draft.title if terms.covers_title(draft.title) else plan.goal.rstrip("?!. ")
-    spare = [name for name in plan.sections if name not in {section.title for section in draft.sections}]
+    there = {section.title for section in draft.sections}
+    spare = [] if plan.asks_for_themes else [name for name in plan.sections if name not in there]
     sections = tuple(
         section
-        if terms.covers_title(section.title)
+        if terms.covers_title(section.title) or is_quoted(section)
         else section.model_copy(update={"title": spare.pop(0) if spare else UNTITLED})
         for section in draft.sections
     )
@@ -279,8 +313,14 @@ def check_sentences(draft: Draft, matcher: ClaimMatcher, terms: KnownTerms) -> l
     for section in draft.sections:
         checks.append([])
         for sentence in section.sentences:
-            bound = matcher.find_claims(sentence.text, sentence.claims) if sentence.claims else ()
-            if not sentence.claims:
+            calculated = sentence.kind == "synthesis" and bool(sentence.derived)
+            bound = matcher.find_claims(sentence.text, sentence.claims) if sentence.claims and not calculated else ()
+            if calculated:
+                named = matcher.get_claims(sentence.claims)
+                whole = len(named) == len(sentence.claims)
+                holds = whole and not any(check_calculation(sentence.text, named, sentence.derived))
+                check = SentenceCheck(sentence, named, "holds" if holds else "fails" if named else "gone")
+            elif not sentence.claims:
                 check = SentenceCheck(sentence, standing="holds" if terms.covers(sentence.text) else "gone")
             elif bound:
                 rebound = sentence.model_copy(update={"claims": tuple(claim.id for claim in bound)})

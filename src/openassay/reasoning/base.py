@@ -79,15 +79,18 @@ class ReadRequest(Record):
     limit: int
     titles: dict[str, str] = {}  # of the passages' documents, by hash
     dates: dict[str, str] = {}  # when they were published, likewise
+    texts: dict[str, str] = {}  # all that they say, likewise: a row of a table is chosen among all rows
     share: float = Field(default=1.0, gt=0, le=1)  # of the research money, for this sub-question
 
 
 class Quote(Record):
-    """A stretch copied verbatim from a passage, and how well it answers."""
+    """A stretch copied verbatim from a passage, and how well it answers. `document`: it stands anywhere in this one."""
 
-    passage: int
+    passage: int = -1
     text: str
     relevance: float = Field(ge=0, le=1)
+    document: str = ""
+    cells: tuple[str, ...] = ()  # of a row of a table: the heads over the figures that answer
 
 
 class Evidence(Record):
@@ -176,8 +179,10 @@ class WriteRequest(Record):
     issues: tuple[Issue, ...] = ()  # the same in full: what is wrong, where, how badly
     previous: "Draft | None" = None  # the version that was reviewed
     titles: dict[str, str] = {}  # of the claims' documents, by hash
+    dates: dict[str, str] = {}  # when they were published, likewise
     heads: dict[str, str] = {}  # title, publisher and date of these
     passages: dict[str, str] = {}  # what these say around the claims' quotes
+    texts: dict[str, str] = {}  # all that these say
 
     @property
     def target(self) -> int:
@@ -194,6 +199,7 @@ class DraftSentence(Record):
     item: bool = False  # begins an item of a list
     lead: str = ""  # the beginning of its text, shown in bold
     cell: TableCell | None = None  # of a table or timeline of its section
+    cited_beside: bool = False  # its writer named nothing: what it rests on is cited around it
 
 
 class DraftSection(Record):
@@ -203,10 +209,13 @@ class DraftSection(Record):
 
 
 class DraftAnswer(Record):
-    """A short answer to a pointed question: words of a span of its claims, twelve at most."""
+    """A short answer to a pointed question: words of a span of its claims, twelve at most, or a figure of theirs, with
+    its unit, or one that is computed from theirs."""
 
     text: str
     claims: tuple[str, ...]
+    derived: tuple[DerivedFigure, ...] = ()
+    chosen: bool = False  # of what the question offers, as its figures decide: one of two things, or yes or no
     about: str = ""  # whom or what it is true of, where the question fits several
     documents: tuple[str, ...] = ()  # that give it, in whatever words; a language model does not tell them
 
@@ -269,13 +278,14 @@ class SynthesisPair(NamedTuple):
     """A sentence, and the claims that it is to follow from, each with its source and quotes; and the same in short, for
     a reader with little room. `figures` say how those come about that stand in no claim: they were computed again.
     `beside` are other sentences of the report, each judged by itself: what opens a section or ends a report sums them
-    up."""
+    up. `passages`: sources by name, and what stands there around the quotes; a writer was shown more than these."""
 
     text: str
     claims: tuple[str, ...]
     short: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    passages: tuple[tuple[str, str], ...] = ()
 
 
 EMBEDDED = "embedded"  # the name of the reasoner that needs no language model

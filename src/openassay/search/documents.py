@@ -10,12 +10,12 @@ from openassay.errors import NotFoundError, PathError
 from openassay.models.evidence import Document, Hit
 from openassay.models.user import SCHEME
 from openassay.protocols import DocumentFolder, DocumentReader, DocumentStore, Embedder, IndexUpdate, PassageIndex
-from openassay.search.index_builder import add_vectors, find_changes, synchronise
+from openassay.search.index_builder import find_changes, synchronise
 from openassay.search.ranking import rank
 from openassay.search.registry import SourceContext, anonymise
+from openassay.search.vector_maker import VectorMaker
 
 WAIT_SECONDS = 30.0  # for another process that updates the same index
-MAX_VECTORS = 1_000  # that a run makes before it begins, some ten seconds
 BUSY_INDEX = "{}: another process is indexing it, so files that are new there may be missing."
 INCOMPLETE = "{:,} passages are found by their words alone; `openassay sources index --vectors` completes them."
 
@@ -33,18 +33,22 @@ class DocumentsSource:
         open_index: Callable[[Path], PassageIndex],
         store: DocumentStore,
         embedder: Embedder,
+        vectors: VectorMaker | None = None,
     ) -> None:
         self._folders = folders
         self._reader = reader
         self._indexes = [open_index(folder.root) for folder in folders]
         self._store = store
         self._embedder = embedder
+        self._vectors = vectors
         self._prepared: IndexUpdate | None = None
         self._lock = asyncio.Lock()
 
     @classmethod
     def build(cls, context: SourceContext) -> Self:
-        return cls(context.folders, context.reader, context.open_index, context.store, context.embedder)
+        return cls(
+            context.folders, context.reader, context.open_index, context.store, context.embedder, context.vectors
+        )
 
     def is_available(self) -> bool:
         return bool(self._folders)
@@ -53,6 +57,8 @@ class DocumentsSource:
         async with self._lock:
             if self._prepared is None:
                 self._prepared = await asyncio.to_thread(self._synchronise)
+                if self._vectors is not None:
+                    self._vectors.start()
         return self._prepared
 
     def _synchronise(self) -> IndexUpdate:
@@ -64,15 +70,14 @@ class DocumentsSource:
                 with index.lock_updates(wait=WAIT_SECONDS) as locked:
                     if locked:
                         result = synchronise(folder, index, self._reader)
-                        contents = index.count_contents()
-                        vectors = contents.vectors
-                        if vectors and result.new:
-                            vectors += add_vectors(index, self._embedder, max_vectors=MAX_VECTORS)
-                        if 0 < vectors < contents.passages:
-                            notice = INCOMPLETE.format(contents.passages - vectors)
-                            result = result._replace(notices=[f"{folder.root.name}: {notice}"])
                     else:
                         result = result._replace(notices=[BUSY_INDEX.format(folder.root.name)])
+            # To make vectors now would keep the question waiting, 15 ms for each passage.
+            if not (folder.is_here and self._vectors is not None and self._vectors.complete(folder.root, index)):
+                contents = index.count_contents()
+                if result.new and 0 < contents.vectors < contents.passages:
+                    notice = INCOMPLETE.format(contents.passages - contents.vectors)
+                    result = result._replace(notices=[*result.notices, f"{folder.root.name}: {notice}"])
             results.append(result)
         done = IndexUpdate(
             files=sum(result.files for result in results),

@@ -31,6 +31,7 @@ from openassay.protocols import (
     IndexProgress,
     IndexUpdate,
     PassageIndex,
+    PendingPassage,
 )
 from openassay.text.sentences import split_passages
 
@@ -289,19 +290,23 @@ class _IndexBatch:
         self._watch(IndexProgress(self._done, len(self._changes.new), self.passages, share))
 
 
-def add_vectors(
-    index: PassageIndex, embedder: Embedder, *, max_vectors: int | None = None, watch: OnProgress = lambda _: None
-) -> int:
-    """Make vectors for the passages that have none, about `max_vectors` at most; return how many were made."""
+def add_vectors(index: PassageIndex, embedder: Embedder, *, watch: OnProgress = lambda _: None) -> int:
+    """Make vectors for the passages that have none; return how many were made."""
     contents = index.count_contents()
     missing = contents.passages - contents.vectors
     made = after = 0
-    while batch := index.list_pending(embedder.name, after=after, limit=_VECTOR_BATCH):
-        vectors = embedder.embed([passage.text for passage in batch])
-        index.add_vectors(embedder.name, {passage.id: vector for passage, vector in zip(batch, vectors, strict=True)})
+    while batch := make_vectors(index, embedder, after=after):
         made += len(batch)
         after = batch[-1].id
         watch(IndexProgress(made, missing, made, made / max(missing, made)))
-        if max_vectors is not None and made >= max_vectors:
-            break
     return made
+
+
+def make_vectors(
+    index: PassageIndex, embedder: Embedder, *, after: int = 0, limit: int = _VECTOR_BATCH
+) -> list[PendingPassage]:
+    """Make vectors for the next passages that have none; return these."""
+    batch = index.list_pending(embedder.name, after=after, limit=limit)
+    vectors = embedder.embed([passage.text for passage in batch])
+    index.add_vectors(embedder.name, {passage.id: vector for passage, vector in zip(batch, vectors, strict=True)})
+    return batch

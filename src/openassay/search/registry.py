@@ -28,6 +28,7 @@ from openassay.models.thread import ResearchOptions
 from openassay.models.user import SCHEME
 from openassay.search.http import ProviderClient
 from openassay.search.mcp import McpConnectionPool, make_source
+from openassay.search.vector_maker import VectorMaker
 from openassay.settings import Settings
 from openassay.text.urls import host_of, registrable_domain
 
@@ -55,6 +56,7 @@ class SourceContext:
     folders: Sequence[protocols.DocumentFolder] = ()
     # Connections to MCP servers; shared like `http`, and closed by the one that shares them.
     links: McpConnectionPool = field(default_factory=McpConnectionPool)
+    vectors: VectorMaker | None = None  # completes indexes between runs; None: a person does
 
 
 @cache  # reading the metadata of all installed packages takes 9 ms, and every run asks

@@ -22,7 +22,7 @@ from openassay.storage.documents import dump_metadata, get_only, load_document
 from openassay.storage.index_sqlite import MAX_WORDS, check_indexable, choose_combinations
 from openassay.storage.locks import try_postgres_lock
 from openassay.storage.postgres import PostgresConnection, PostgresDatabase
-from openassay.text.words import fold
+from openassay.text.words import fold, split_unspaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ _letters = _Letters()
 
 
 def split_words(text: str) -> list[str]:
-    return [word[:_MAX_WORD_LENGTH] for word in fold(text).translate(_letters).split()]
+    return [word[:_MAX_WORD_LENGTH] for word in split_unspaced(fold(text)).translate(_letters).split()]
 
 
 class TermVector(NamedTuple):

@@ -19,6 +19,7 @@ from openassay.storage.database import INDEX_SCHEMA, Closable
 from openassay.storage.documents import check_hash, dump_metadata, get_only, load_document
 from openassay.storage.locks import try_file_lock
 from openassay.storage.sqlite import SqliteDatabase
+from openassay.text.words import UNSPACED, fold, split_unspaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -180,9 +181,11 @@ class SqliteIndex(Closable):
 
         Quoted terms have nothing that FTS5 could take for syntax. Marks stay with their letters: FTS5 cuts a word of an
         Indic script at its vowel signs, and quoting keeps the pieces together as a phrase."""
-        text = unicodedata.normalize("NFC", " ".join(words))
+        text = _split_words(unicodedata.normalize("NFC", " ".join(words)))
         spaced = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in text)
-        terms = list({word.lower(): f'"{word}"' for word in spaced.split()}.values())[:MAX_WORDS]
+        # A single character of Chinese is the first of a pair.
+        starts = {word: "*" for word in spaced.split() if len(word) == 1 and UNSPACED.match(word)}
+        terms = list({word.lower(): f'"{word}"{starts.get(word, "")}' for word in spaced.split()}.values())[:MAX_WORDS]
         scores: dict[int, float] = {}
         with self._database.connection() as connection:
             queries, fallback = _build_queries(connection, terms)
@@ -341,7 +344,12 @@ def _store(connection: sqlite3.Connection, document: Document, passages: Sequenc
 def _run_per_passage(connection: sqlite3.Connection, sql: str, hash: str) -> None:
     # Row by row: with INSERT ... SELECT, FTS5 writes a segment each time (100,000 passages: 10.8 s, so 7.3 s).
     rows = connection.execute("SELECT id, title, text FROM passages WHERE document = ?", (hash,)).fetchall()
-    connection.executemany(sql, [tuple(row) for row in rows])
+    connection.executemany(sql, [(row["id"], _split_words(row["title"]), _split_words(row["text"])) for row in rows])
+
+
+def _split_words(text: str) -> str:
+    """Cut what FTS5 would take for one word, since it has no spaces: Chinese and Japanese."""
+    return split_unspaced(fold(text)) if not text.isascii() and UNSPACED.search(text) else text
 
 
 def _build_queries(connection: sqlite3.Connection, terms: list[str]) -> tuple[list[str], list[str]]:

@@ -15,6 +15,7 @@ MOSTLY = 0.75  # of all letters
 DENSE = 2  # letters that a character of Chinese, Japanese or Korean stands for, at least
 SHARE = 0.2  # of the words
 AHEAD = 2  # points before the next language
+FEWEST_HAN = 3  # Chinese characters of a question that is in Chinese, though a name in it is not
 
 _HAN, _KANA = r"\u3400-\u9fff\uf900-\ufaff", r"\u3041-\u30ff"
 _SCRIPTS = {
@@ -74,6 +75,12 @@ _OWN = {code: frozenset(told.split()) for code, told in _TELLING.items()}
 _COMMON = {code: frozenset(told.split()) for code, told in _SHARED.items()}
 
 
+def list_small_words(code: str) -> frozenset[str]:
+    """The words of a language that carry no meaning, those by which a question begins among them."""
+    openers = {opener for opener, language in _OPENERS.items() if language == code}
+    return _OWN.get(code, frozenset()) | _COMMON.get(code, frozenset()) | openers
+
+
 def detect_language(text: str) -> str | None:
     """Its two-letter code, as in "de"; None for what is short, mixed, or in a language not told apart here."""
     asked = _APART.sub(" ", normalize("NFC", text))
@@ -104,6 +111,44 @@ def detect_language(text: str) -> str | None:
     told = any(word in _OWN[best] for word in known)
     sure = points[best] >= 3 and points[best] >= next_best + AHEAD and len(known) >= SHARE * len(words)
     return best if told and sure else None
+
+
+# How a question begins in languages told apart by little else, as in "Wie viele Grammys gewann Lady Gaga?". Words that
+# begin one in English, or in another of these, are left out: "was", "comment", "que".
+_OPENERS = {
+    opener: code
+    for code, openers in {
+        "de": "wie wer wen wem wessen wo wohin woher wann warum wieso weshalb wofür womit woran worauf woraus worin "
+        "worüber wovon wozu wodurch welche welcher welches welchen welchem nennen nenne erkläre beschreibe",
+        "fr": "qui quand où combien pourquoi quel quelle quels quelles quoi lequel laquelle",
+        "es": "qué quién quiénes cuándo dónde cuánto cuánta cuántos cuántas cuál cuáles cómo",
+    }.items()
+    for opener in openers.split()
+}
+_PREPOSITIONS = frozenset(
+    "in an auf aus bei bis durch für mit nach seit um unter von vor zu zum zur à de en depuis con por para".split()
+)
+
+
+def detect_question_language(text: str) -> str | None:
+    """As `detect_language`, of somebody who asks their own documents: nothing is lost by a guess, and a question is
+    short. So the word it begins with decides, where nothing else does, or a few characters of Chinese."""
+    if found := detect_language(text):
+        return found
+    asked = normalize("NFC", text)
+    if asked.lstrip().startswith("¿"):
+        return "es"
+    said = [word.casefold() for word in _WORDS.findall(asked)]
+    first = next((word for word in said if word not in _PREPOSITIONS), "")
+    small = {word for word in _WORDS.findall(asked)[1:] if word.islower()}
+    if code := _OPENERS.get(first):
+        return code if small & _ENGLISH <= _OWN[code] | _COMMON[code] else None
+    # "Was begrenzt die Effizienz?" and "Was Tesla a Serb?"
+    if first == "was" and small & (_OWN["de"] | _COMMON["de"]) - _ENGLISH and small & _ENGLISH <= _COMMON["de"]:
+        return "de"
+    if len(re.findall(f"[{_HAN}]", asked)) >= FEWEST_HAN and not re.search(f"[{_KANA}]", asked):
+        return "zh"
+    return None
 
 
 _LANGUAGES = (

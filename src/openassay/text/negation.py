@@ -174,6 +174,12 @@ _DIRECTIONS = {
     for rises, side in zip((True, False), sides, strict=True)
     for word in side.split()
 }
+# Words that say which of two has more of something.
+COMPARATIVES = frozenset(
+    word
+    for word, (family, _) in _DIRECTIONS.items()
+    if family in ("amount", "speed") and word.endswith(("er", "more", "less"))
+)
 # They tell which thing is meant more often than what is said of it: two of them make other facts, not opposite ones.
 _SELECTING = frozenset("result order trade compass side sex majority".split())
 _SELECTING_WORDS = frozenset(

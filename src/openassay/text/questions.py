@@ -8,6 +8,7 @@ from collections.abc import Set
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
+from openassay.text.other_languages import is_pointed_elsewhere
 from openassay.text.quantities import NUMBER_WORDS, find_quantities
 from openassay.text.relations import find_years
 from openassay.text.words import content_words, find_names, fold, stem, stems
@@ -94,6 +95,49 @@ _FORMS: dict[AnswerKind, re.Pattern[str]] = {
     "date": re.compile(r"^(?:since |by |until )?when\b|\b(?:which|what) (?:year|day|date|month|decade)\b"),
     "reason": re.compile(r"^why\b|^what (?:caused?|causes|explains?|led to)\b|\b(?:reasons?|causes?) (?:for|of)\b"),
 }
+# Who, when, where, which and how many ask for one name, day, place or figure. "Who was Marie Curie?" asks for a life.
+_POINTED = re.compile(
+    r"^(?:(?:in|on|at|for|from|to|by|of|with|under|since|until) )?(?:who|whom|whose|when|where|which(?! \w+[^s]s\b)|"
+    r"how (?:many|much|old|tall|long|large|big|high|deep|far|fast|heavy|wide|hot|cold|expensive|often)|"
+    r"what (?:year|date|day|month|time|number|percentage|share|proportion|city|country|language|name))\b|"
+    r"^what(?: is|'s| was| are| were) the (?:name|number|population|capital|price|height|length|area|age|date|size)\b|"
+    r"^what (?:is|was|are|were) \w.{2,60} (?:called|named)\b"
+)
+_LIFE = re.compile(r"^who (?:is|are|was|were) (?:[^\W_]\S* ){0,3}\S+$")
+_PARTED = re.compile(r"[,;:?]|\b(?:and|or|but) (?:who|whom|when|where|which|how|why|what)\b|\bwhy\b")
+_LONGEST_POINTED = 120  # characters
+# What stands ahead of the question itself: "Of the children hurt in accidents, what proportion had head injuries?"
+_AHEAD = re.compile(r"^(?!(?:who|whom|whose|what|when|where|which|how|why)\b)[^,;:?]+, (?=\S)", re.I)
+
+
+def is_pointed(question: str) -> bool:
+    """Whether a question asks for one thing that a sentence can tell."""
+    if is_pointed_elsewhere(question):
+        return True
+    plain = _AHEAD.sub("", fold(question).replace("’", "'").strip().rstrip("?!. "))
+    if len(plain) > _LONGEST_POINTED or not _POINTED.match(plain) or _PARTED.search(plain):
+        return False
+    return not (_LIFE.match(plain) and " the " not in plain and " of " not in plain)
+
+
+_ASKS_IF = re.compile(
+    r"^(?:did|does|do|is|was|are|were|has|had|have|can|could|will|would)(?:n['’]t)? (?P<said>.+)$", re.I
+)
+
+
+def state_question(question: str) -> str | None:
+    """What would be so if the answer to a question for yes or no were yes, without the verb that asks; None of any
+    other question. That verb's place is not looked for: the verifier reads a statement without it as it does one with
+    it."""
+    plain = " ".join(question.split()).rstrip("?!. ")
+    ahead = found[0] if (found := _AHEAD.match(plain)) else ""
+    asked = _ASKS_IF.match(plain.removeprefix(ahead))
+    if asked is None or " or " in asked["said"]:
+        return None
+    text = f"{ahead}{asked['said']}"
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 _TIMES = ("year", "date", "time", "decade")
 _FOUR_DIGITS = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 _REASON = re.compile(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from openassay.models.evidence import Passage
-from openassay.text.words import STOP_WORDS, fold
+from openassay.text.words import STOP_WORDS, UNSPACED, fold
 
 
 def _word_set(text: str) -> frozenset[str]:
@@ -16,7 +16,13 @@ def _word_set(text: str) -> frozenset[str]:
 # A full stop after one of these goes with what follows, whatever that is.
 _LEADING = _word_set(
     "mr mrs ms messrs mme dr prof gov govs sen sens rep reps gen col lt capt sgt rev hon adm maj cmdr supt mt v vs eg "
-    "ie e.g i.e cf approx ca viz"
+    "ie e.g i.e cf approx ca viz bzw evtl ggf inkl sog vgl mio mrd geb sra srta ee"
+)
+# German abbreviations in two parts, "z. B. Autos", and what follows a day or a century: "19. Jahrhundert".
+_PARTED = frozenset({("z", "b"), ("d", "h"), ("u", "a"), ("v", "chr"), ("n", "chr")})
+_ORDERED = _word_set(
+    "januar februar marz april mai juni juli august september oktober november dezember jahrhundert jahrhunderts "
+    "jahrhunderte jahrestag lebensjahr lebensjahres jahrtausend jahrtausends"
 )
 # With a number after it each of these is a label, as in "No. 5"; "no" is a word otherwise.
 _LABEL = _word_set("no nos fig figs vol vols pp p ch sec art eq eqs ref refs c")
@@ -37,14 +43,17 @@ _OPENERS = STOP_WORDS | _word_set(
 )
 _DOTTED = re.compile(r"[^\W\d_](?:\.[^\W\d_]{1,3})+")  # U.S, D.C, p.m, W.Va
 _NUMBERING = re.compile(r"\d{1,2}|[A-Za-z]")  # of a list item
+_BARE_NUMBERING = re.compile(r"\d{1,2}[.)]")
 _CLOCK = _word_set("a.m p.m")
 _ZONES = _word_set(
     "eastern central mountain pacific est edt cst cdt mst mdt pst pdt et ct mt pt gmt bst utc cet cest ist"
 )
 _DAYS = _word_set("monday tuesday wednesday thursday friday saturday sunday")
 _REFERENCES = r"(?: ?\[(?:\d{1,3}|[a-z]|note \d+|citation needed)\])*"
-_END = re.compile(rf"(?<![.!?…。！？؟])[.!?…。！？؟]+[\"'”’)\]]*{_REFERENCES}(?=\s|$)|[。！？]")
-_TAIL = re.compile(rf"[\"'”’)\]]*{_REFERENCES}$")
+_END = re.compile(
+    rf"(?<![.!?…。！？؟])[.!?…。！？؟]+(?:[ \u00a0\u202f]»)?[\"'”’“»)\]]*{_REFERENCES}(?=\s|$)|[。！？][”’」』）》]*"
+)
+_TAIL = re.compile(rf"[\"'”’“»」』）》)\]]*{_REFERENCES}$")
 _WORD_BEFORE = re.compile(r"([^\s(\[\"'“‘]+)$")
 _NEXT = re.compile(r"[\s\"'“‘(\[]*([^\W_][\w’'-]*(?:\.(?=\w)\w*)*)(\.?)")
 _LINE = re.compile(r"[^\n]+")
@@ -66,17 +75,17 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[T
     for line in _LINE.finditer(text, start, len(text) if end is None else end):
         pieces, begin = [], line.start()
         for match in _END.finditer(text, line.start(), line.end()):
-            first = begin == line.start()
-            if match.group()[0] in "。！？" or _ends_sentence(text, begin, match, line.end(), first=first):
+            if match.group()[0] in "。！？" or _ends_sentence(text, begin, match, line.end()):
                 pieces.append(_make_span(text, begin, match.end()))
                 begin = match.end()
         pieces.append(_make_span(text, begin, line.end()))
-        found += [piece for piece in pieces if 0 < len(piece.text) <= _LONGEST]
+        found += [p for p in pieces if 0 < len(p.text) <= _LONGEST and not _BARE_NUMBERING.fullmatch(p.text)]
     return found
 
 
-def _ends_sentence(text: str, begin: int, mark: re.Match[str], end: int, first: bool) -> bool:
-    """Whether a mark ends a sentence rather than an abbreviation, an initial, a label or a name like "Yahoo!"."""
+def _ends_sentence(text: str, begin: int, mark: re.Match[str], end: int) -> bool:
+    """Whether a mark ends a sentence rather than an abbreviation, an initial, a label, the number of an item or a name
+    like "Yahoo!"."""
     following = _NEXT.match(text, mark.end(), end)
     if following and text[following.start(1)].islower() and not text[mark.end() : following.start(1)].strip():
         return False
@@ -86,10 +95,12 @@ def _ends_sentence(text: str, begin: int, mark: re.Match[str], end: int, first: 
     word = before.group(1) if before else ""
     if not word or following is None:
         return True
-    if first and text[begin : mark.start()].strip() == word and _NUMBERING.fullmatch(word):
+    if text[begin : mark.start()].strip() == word and _NUMBERING.fullmatch(word):
         return False
     plain, after = word.lower(), fold(following.group(1))
     if plain in _LEADING or (plain in _LABEL and any(character.isdigit() for character in following.group(1))):
+        return False
+    if (plain, after) in _PARTED or (plain.isdigit() and len(plain) < 3 and after in _ORDERED):
         return False
     if plain in _CLOCK:
         return after not in _ZONES | _DAYS
@@ -100,11 +111,14 @@ def _ends_sentence(text: str, begin: int, mark: re.Match[str], end: int, first: 
     return True
 
 
+_BULLET = re.compile(r"(?:[-*•▪◦]|\d{1,2}[.)])\s+(?=\S)")
+
+
 def _make_span(text: str, start: int, end: int) -> TextSpan:
     raw = text[start:end]
     lead = len(raw) - len(raw.lstrip())
     trimmed = raw.strip()
-    bullet = re.match(r"(?:[-*•▪◦]|\d{1,2}[.)])\s+(?=\S)", trimmed)
+    bullet = _BULLET.match(trimmed)
     if bullet:
         lead += bullet.end()
         trimmed = trimmed[bullet.end() :]
@@ -120,11 +134,17 @@ def is_statement(sentence: str) -> bool:
     if is_table_row(sentence):
         return True
     words = sentence.split()
+    unspaced = 0 if sentence.isascii() else sum(map(len, UNSPACED.findall(sentence)))
     letters, digits = sum(map(str.isalpha, sentence)), sum(map(str.isdigit, sentence))
     # Two sales figures with their years take a plain sentence down to 47% letters; a row of bare numbers has none.
-    if not 4 <= len(words) <= 80 or letters < len(sentence) * 0.35 or letters + digits < len(sentence) * 0.6:
+    if (
+        len(words) + unspaced * 2 // 3 < 4
+        or len(words) + unspaced // 3 > 80
+        or letters < len(sentence) * 0.35
+        or letters + digits < len(sentence) * 0.6
+    ):
         return False
-    if any(word[:1].isupper() for word in words) and sum(word[:1].islower() for word in words) < 2:
+    if not unspaced and any(word[:1].isupper() for word in words) and sum(word[:1].islower() for word in words) < 2:
         return False  # "Date: August 3, 2023 Apple Inc." names things and says nothing of them
     small = [word.lower().strip(".,;") for word in words]
     if "by" in small[:3] and all(word[:1].isupper() or one in _BYLINE for word, one in zip(words, small, strict=True)):

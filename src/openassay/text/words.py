@@ -5,8 +5,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
-from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
+
+import Stemmer
 
 # Text without invisible characters: what a reader cannot see, a model must not either.
 
@@ -84,8 +85,24 @@ def _strip_accents(run: re.Match[str]) -> str:
     return "".join(character for character in run[0] if not unicodedata.combining(character))
 
 
+# Scripts that put no spaces between words: Chinese and Japanese. Two characters in a row stand for a word there, those
+# of a text and those of a question alike, so that nobody has to agree on where words end.
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+
+
 def words(text: str) -> list[str]:
-    return _WORD.findall(fold(text))
+    found: list[str] = _WORD.findall(split_unspaced(fold(text)))
+    return found
+
+
+def split_unspaced(text: str) -> str:
+    """Put spaces between the words of a text that has none: 石桥建成 becomes 石桥 桥建 建成."""
+    return text if text.isascii() else UNSPACED.sub(_pair_characters, text)
+
+
+def _pair_characters(run: re.Match[str]) -> str:
+    said = run[0]
+    return f" {' '.join(said[at : at + 2] for at in range(max(1, len(said) - 1)))} "
 
 
 def content_words(text: str) -> list[str]:
@@ -97,24 +114,15 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in content_words(text)]
 
 
-_STEMMING = Lock()  # the stemmer keeps its word in itself: two threads at once get wrong stems or an IndexError
+_ENGLISH = Stemmer.Stemmer("english")
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """Snowball's English stem: matches plural, tense and derivation; for comparing, never to display."""
     word = word.removesuffix("'s").removesuffix("’s")
-    with _STEMMING:
-        stemmed: str = _snowball().stemWord(IRREGULAR.get(word, word))
+    stemmed: str = _ENGLISH.stemWord(IRREGULAR.get(word, word))
     return stemmed
-
-
-@lru_cache(maxsize=1)
-def _snowball() -> Any:
-    # Imported at first use: the package loads all its languages, which takes 0.3 s.
-    from snowballstemmer import stemmer
-
-    return stemmer("english")
 
 
 def pluralize(number: int, noun: str, plural: str = "") -> str:

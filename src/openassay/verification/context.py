@@ -47,11 +47,12 @@ class EvidenceContext(NamedTuple):
 
     @property
     def text(self) -> str:
-        parts, last = list[str](), 0
+        parts, last, is_row = list[str](), 0, False
         for piece in self.pieces:
             apart = piece.start - last  # more than one character between two: another line
-            parts += [GAP if apart > NEIGHBOURS else "\n" if apart > 1 else " ", piece.text]
-            last = piece.end
+            is_line = apart > 1 or is_row or is_table_row(piece.text)
+            parts += [GAP if apart > NEIGHBOURS else "\n" if is_line else " ", piece.text]
+            last, is_row = piece.end, is_table_row(piece.text)
         return "".join(parts[1:])
 
     def render(self) -> str:

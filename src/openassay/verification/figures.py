@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import permutations
 
+from openassay.text.days import AWAY, NEARBY, WEEKDAY, WEEKDAYS
 from openassay.text.negation import find_directions
 from openassay.text.quantities import PartialDate, Quantity, find_quantities
 from openassay.verification.polarity import StatementProblem
@@ -97,10 +98,6 @@ def _follows_from(quantity: Quantity, offered: Sequence[Quantity], published: da
     return False
 
 
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\b", re.I)
-_NEARBY = re.compile(r"\b(today|tonight|yesterday|tomorrow|this (?:morning|afternoon|evening|week)|overnight)\b", re.I)
-_AWAY = {"yesterday": -1, "overnight": -1, "tomorrow": 1}
 _PERIOD = re.compile(
     r"\b(last|previous|this|next|coming|current)\s(month|year|spring|summer|autumn|fall|winter)\b", re.I
 )
@@ -109,13 +106,13 @@ _PERIOD = re.compile(
 def _find_days(text: str, offered: Sequence[Quantity], published: date) -> Iterator[PartialDate]:
     """Days, months and years that a text tells by the day on which it was published."""
     yield PartialDate(published.year, published.month, published.day)
-    for match in _WEEKDAY.finditer(text):
-        back = (published.weekday() - _WEEKDAYS.index(match[1].lower())) % 7
+    for match in WEEKDAY.finditer(text):
+        back = (published.weekday() - WEEKDAYS.index(match[1].lower())) % 7
         for away in (-back, 7 - back):
             day = published + timedelta(days=away)
             yield PartialDate(day.year, day.month, day.day)
-    for match in _NEARBY.finditer(text):
-        day = published + timedelta(days=_AWAY.get(match[1].lower(), 0))
+    for match in NEARBY.finditer(text):
+        day = published + timedelta(days=AWAY.get(match[1].lower(), 0))
         yield PartialDate(day.year, day.month, day.day)
     for match in _PERIOD.finditer(text):
         step = {"last": -1, "previous": -1, "next": 1, "coming": 1}.get(match[1].lower(), 0)
@@ -140,7 +137,7 @@ def _is_told_day(when: PartialDate, days: Sequence[PartialDate]) -> bool:
 def find_numbers_by_day(statement: str, text: str, published: date) -> set[float]:
     """Return the years and days of a statement that a text tells by the day on which it was published."""
     days = list(_find_days(text, find_quantities(text), published))
-    near = bool(_WEEKDAY.search(text) or _NEARBY.search(text) or _PERIOD.search(text))
+    near = bool(WEEKDAY.search(text) or NEARBY.search(text) or _PERIOD.search(text))
     found = {float(published.year), float(published.day)}
     for quantity in find_quantities(statement):
         when = quantity.when or (PartialDate(int(quantity.value)) if quantity.kind == "year" else None)

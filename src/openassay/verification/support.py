@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # and is told apart no better: AUC .81 against .80 on a strong model's claims, .67 and .71 against .69 and .71 on two
 # public sets.
 MOST_WORDS = 150
+# Of the evidence of a sentence that stands in it word for word. Of 39 sentences of articles 37 are supported, with 150
+# words 35, and a pair takes .16 s on one core instead of .38 s.
+MOST_COPY_WORDS = 60
 MOST_SCORES = 20_000  # pairs that are remembered: a claim is judged, and its sentences again
 # From the margin of "supported" over the rest to a probability: fitted on 120 statements written by hand and on 588
 # claims of a strong model and corruptions of them, true and false weighing alike (docs/decisions/0040).
@@ -82,7 +85,8 @@ class CrossEncoderScorer:
 
 def _prepare_pair(statement: str, evidence: str) -> tuple[str, str]:
     text = narrow_text(statement, evidence)
-    return mark_copy(statement, text), text
+    marked = mark_copy(statement, text)
+    return marked, text if marked == statement else narrow_text(statement, text, MOST_COPY_WORDS)
 
 
 def _score(supported: float, refuted: float, neither: float, *, doubt: float) -> SupportScore:
@@ -96,10 +100,10 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(piece.text for piece in split_sentences(text)) or (text,)
 
 
-def narrow_text(statement: str, text: str) -> str:
+def narrow_text(statement: str, text: str, most: int = MOST_WORDS) -> str:
     """Return the first line and the sentences of a long text that bear on a statement, in their order: chosen one by
     one for the rare words of the statement that they or their neighbours add."""
-    if len(text.split()) <= MOST_WORDS:
+    if len(text.split()) <= most:
         return text
     pieces = _split(text)
     wanted = set(stems(statement))
@@ -108,7 +112,7 @@ def narrow_text(statement: str, text: str) -> str:
     rarity = {word: math.log(1 + len(pieces) / count) for word, count in counts.items()}
     worth = [sum(rarity[word] for word in some) for some in shared]
     left, chosen, length = dict(rarity), {0}, len(pieces[0].split())
-    while length < MOST_WORDS and len(chosen) < len(pieces):
+    while length < most and len(chosen) < len(pieces):
         gains = {}
         for at in range(len(pieces)):
             if at not in chosen:

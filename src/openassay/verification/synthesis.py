@@ -17,6 +17,7 @@ from openassay.verification.statement_check import extract_numbers
 ROUNDED, SHARE_ROUNDED = 0.051, 0.006
 _VERSION = re.compile(r"(?<!\w)v(\d+(?:\.\d+)+)\b")
 _DIGITS = re.compile(r"\d{1,9}")
+MOST_STEPS = 3  # of a calculation whose operands are computed themselves
 PER_CENT = 100.0  # the whole that what is left of a share is computed from
 
 
@@ -35,6 +36,8 @@ def compute_figure(figure: DerivedFigure) -> float | None:
     match figure.operation:
         case "sum":
             return sum(values)
+        case "average":
+            return sum(values) / len(values)
         case "difference":
             return first - second
         case "ratio":
@@ -88,9 +91,9 @@ def settle_figures(text: str, derived: Sequence[DerivedFigure], claims: Sequence
     from another of them, from the whole of 100 per cent or from a part of a number ("v1.34") is computed again here and
     not told: a reader could find no such operand in the passages. It stays where it is wrong, or its operands come from
     nowhere, and is refused for that."""
-    settled = [settle_figure(figure, claims) for figure in derived]
     told = extract_numbers(text, worded=False)
     plain = find_given_numbers(text, claims, {})
+    settled = [flatten_figure(settle_figure(figure, claims), derived, plain) for figure in derived]
     known = plain | {PER_CENT} | _find_digits(claims)
     known |= {value for figure in settled if is_right(figure) for value in list_roundings(abs(figure.value))}
 
@@ -100,6 +103,29 @@ def settle_figures(text: str, derived: Sequence[DerivedFigure], claims: Sequence
         return in_words and not numbers <= plain and numbers <= known and is_right(figure)
 
     return tuple(figure for figure in settled if not is_step(figure))
+
+
+def flatten_figure(figure: DerivedFigure, others: Sequence[DerivedFigure], given: Collection[float]) -> DerivedFigure:
+    """A sum or difference of what was itself summed up, as one sum of numbers that stand in passages."""
+    parts = {abs(one.value): one for one in others if one.operation in ("sum", "difference") and is_right(one)}
+
+    def expand(one: DerivedFigure, sign: float, depth: int) -> Iterator[float]:
+        for position, operand in enumerate(one.operands):
+            value = float(operand)
+            own = -sign if one.operation == "difference" and position else sign
+            part = parts.get(abs(value))
+            if abs(value) in given or part is None or part is one or not depth:
+                yield own * value
+            else:
+                yield from expand(part, own if part.value == value else -own, depth - 1)
+
+    numbers = all(isinstance(one, int | float) for one in figure.operands)
+    if figure.operation not in ("sum", "difference") or not numbers or not is_right(figure):
+        return figure
+    flat = tuple(expand(figure, 1, MOST_STEPS))
+    if len(flat) <= len(figure.operands) or not {abs(one) for one in flat} <= set(given):
+        return figure
+    return figure.model_copy(update={"operation": "sum", "operands": flat})
 
 
 def spell_versions(text: str, claims: Sequence[Claim]) -> str:
@@ -168,7 +194,27 @@ def check_numbers(
         yield StatementProblem("figure", f"{shown} stands in no passage, and `derived` does not say how it comes about")
 
 
-LEAST_SHARED = 1 / 6  # of the words of a synthesis that stand in its passages: less, and it speaks of something else
+# All that a sentence may say of a calculation besides what its claims say; a word by how it begins.
+_CALCULATING = "change differ come went less share ratio together point average times percent"
+
+
+def check_calculation(
+    text: str, claims: Sequence[Claim], derived: Sequence[DerivedFigure]
+) -> Iterator[StatementProblem]:
+    """Find what keeps a sentence that does nothing but calculate from being published without a judge: figures that do
+    not come about, and any word that neither its claims have nor tells of a calculation."""
+    yield from check_synthesis(text, claims, derived, {})
+    known = "\n".join((*(claim.text for claim in claims), *(s.quote for claim in claims for s in claim.spans)))
+    strange = {word for word in list_content(text) - list_content(known) if not word.startswith(_STEMS_OF_CALCULATING)}
+    if strange:
+        yield StatementProblem("scope", f"it says more than its calculation: {', '.join(sorted(strange))}")
+
+
+_STEMS_OF_CALCULATING = tuple(word[:6] for word in _CALCULATING.split())
+
+
+# Of the words of a sentence that stand in its passages: less, and it speaks of something else. Of a fact more do.
+LEAST_SHARED, LEAST_TOLD = 1 / 6, 1 / 3
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _PLAIN = frozenset(
     "the and for with from that this was were are has have had its their his her into over under than then them they "
@@ -177,10 +223,10 @@ _PLAIN = frozenset(
 )
 
 
-def has_common_words(text: str, quotes: Sequence[str]) -> bool:
-    """Whether a synthesis is about its passages at all; its words are free."""
+def has_common_words(text: str, quotes: Sequence[str], least: float = LEAST_SHARED) -> bool:
+    """Whether a sentence is about its passages at all; the words of a synthesis are free."""
     said = list_content(text)
-    return not said or len(said & list_content(" ".join(quotes))) >= LEAST_SHARED * len(said)
+    return not said or len(said & list_content(" ".join(quotes))) >= least * len(said)
 
 
 def list_content(text: str) -> set[str]:

@@ -67,6 +67,9 @@ class KnownTerms:
         self._figures = _extract_figures(self._text)
         self._stems = _content_stems("\n".join((*texts, *words)))
 
+    def has_text(self, text: str) -> bool:
+        return text.lower() in self._text.lower()
+
     def covers(self, sentence: str) -> bool:
         """Whether the sentence speaks of the research, in its words and those of the question, with no figure and no
         name of its own but counts. It may still be false; it is no finding that would want a source behind it."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from openassay.models.evidence import Claim, Document, Finding, Judgement, Mark, QuoteSpan, Verdict
 from openassay.models.plan import SubQuestion
-from openassay.text.language import detect_language
+from openassay.text.other_languages import find_other_language
 from openassay.text.questions import (
     answer_kinds,
     distinctive_stems,
@@ -265,17 +265,19 @@ def answer_confidence(question: SubQuestion, witnesses: Sequence[FindingContext]
 
 
 def answer_scores(question: SubQuestion, witnesses: Sequence[FindingContext], today: date | None = None) -> list[float]:
-    """How far each quote answers, 0 to 1."""
+    """How far each quote answers, 0 to 1. Rows whose figures were chosen for the company and the period that are asked
+    for need not name them as the question does."""
     fit = _QuestionFit(question, today)
     known = fit.name_factor(witnesses)
-    return [min(1.0, item.finding.relevance / GOOD) * known * fit.quote_factor(item) for item in witnesses]
+    factors = [1.0 if item.finding.cells else known * fit.quote_factor(item) for item in witnesses]
+    return [min(1.0, item.finding.relevance / GOOD) * factor for item, factor in zip(witnesses, factors, strict=True)]
 
 
 class _QuestionFit:
     """What a quote has of what is asked for. Of another language than English only the years can be told."""
 
     def __init__(self, question: SubQuestion, today: date | None) -> None:
-        foreign = detect_language(question.text) not in (None, "en")
+        foreign = find_other_language(question.text) is not None
         self.kinds = () if foreign else answer_kinds(question.text)
         # What the whole question is about need not be what this part of it is about.
         names = [] if foreign else find_question_names(question.text) or find_question_names(question.topic)[:1]

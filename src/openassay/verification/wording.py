@@ -60,9 +60,10 @@ def check_word_order(statement: str, passages: Sequence[str], *, strict: bool = 
         for at, token in enumerate(ours):
             if (token.sort != "word" or token.opposites) and (rival := _find_rival(ours, at, lines, least)):
                 kind = _KINDS.get(token.sort) or ("date" if token.when else "figure")
-                yield StatementProblem(kind, f"{token.shown} stands where the quoted passage has {rival}")
+                yield StatementProblem(kind, f"{token.shown}{INSTEAD}{rival}")
 
 
+INSTEAD = " stands where the quoted passage has "  # between what is said and what the passage has
 _KINDS: dict[TokenKind, ProblemKind] = {"name": "name", "word": "direction"}
 
 

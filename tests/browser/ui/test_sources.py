@@ -109,9 +109,9 @@ def test_sources_that_count_once_stand_together(look: Opened, site: Site, finish
     page.get_by_text("Filters", exact=True).click()
     page.get_by_label("Group sources that count as one").uncheck()
     expect(cluster).to_have_count(0)
-    expect(card(page, "S7")).to_contain_text("Counted as one with S8")
-    card(page, "S7").get_by_role("button", name="S8", exact=True).click()
-    expect(card(page, "S8")).to_be_focused()
+    expect(card(page, "S8")).to_contain_text("Counted as one with S9")
+    card(page, "S8").get_by_role("button", name="S9", exact=True).click()
+    expect(card(page, "S9")).to_be_focused()
     axe_is_content(page)
     shot(page, "sources-light-1440")
 

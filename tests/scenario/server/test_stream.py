@@ -176,14 +176,13 @@ async def test_a_stream_stays_open_while_a_question_is(serve: Open, http: Http) 
     client = http(server)
     thread = await asked(client, modeOverride="plan")
     names: list[str] = []
-    async with asyncio.timeout(20), listening(client, thread) as events:
+    async with asyncio.timeout(120), listening(client, thread) as events:
         async for heard in events:
             names.append(heard.name or heard.data)
-            if names[-3:] == [": still here"] * 3:
+            if "interrupt" in names and names[-3:] == [": still here"] * 3:
                 break
         await client.patch(f"/api/threads/{thread}/mode", json={"mode": "auto"})
         rest = [heard.name async for heard in events]
-    assert "interrupt" in names
     assert rest.count("done") == 1
 
 

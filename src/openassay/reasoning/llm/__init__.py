@@ -196,10 +196,13 @@ class LLMReasoner:
         """A small model is not asked; what the model leaves out the rules judge."""
         if not pairs or self._steps.is_small(follows.FOLLOWS_STEP):
             return await self._rules.judge_syntheses(pairs)
-        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._followed]
-        self._followed |= await self._ask_in_parts(fresh, follows.MAX_PAIRS, follows.build_follows_job)
-        said = dict(self._followed)
-        left = [pair for pair in pairs if pair not in said]
+        # The passages around are those of the call: a sentence is not judged again because they are longer.
+        keys = {pair: pair._replace(passages=()) for pair in pairs}
+        fresh = [pair for pair in keys if keys[pair] not in self._followed]
+        found = await self._ask_in_parts(fresh, follows.MAX_PAIRS, follows.build_follows_job)
+        self._followed |= {keys[pair]: judgement for pair, judgement in found.items()}
+        said = {pair: self._followed[key] for pair, key in keys.items() if key in self._followed}
+        left = [pair for pair in keys if pair not in said]
         said |= dict(zip(left, await self._rules.judge_syntheses(left), strict=True))
         return [said[pair] for pair in pairs]
 

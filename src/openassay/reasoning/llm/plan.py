@@ -15,6 +15,7 @@ from openassay.errors import ReasoningError
 from openassay.models.plan import (
     LONGEST,
     MOST_QUERIES,
+    MOST_QUESTIONS,
     SHORTEST,
     TYPES_BY_DEPTH,
     Depth,
@@ -64,6 +65,8 @@ MIN_OWN_WORDS = 0.75  # share of a sub-question's words that are the question's,
 MAX_MISSING_SIDES = 2  # sub-questions of the baseline that take the place of the model's last ones
 MAX_BACKGROUND = 3000  # characters
 MAX_QUERY = 200  # characters
+LONGEST_QUERY = 380  # of one with the words of the whole question; some providers take 400
+WHOLE_WORDS = 25  # from which on a question is searched as a whole, too
 SHAPES = {
     Depth.QUICK: "A short answer is wanted: few sub-questions, one section if that is enough.",
     Depth.STANDARD: "A report is wanted: each sub-question in the section it belongs to, three sections or more.",
@@ -318,6 +321,8 @@ def convert_plan(answer: PlanOutputForm, request: PlanRequest, baseline: Plan, *
     What the person said holds, whatever the model made of it.
     """
     parts = _select_parts(answer, request, baseline, careful=request.depth is Depth.QUICK and not rated)
+    if rated and request.depth is not Depth.QUICK and len(parts) < MOST_QUESTIONS:
+        parts += _ask_whole(request.understanding.question, parts[0].section)
     subject = request.understanding.primary_subject or request.understanding.topic_focus
     period = request.answers.get("timeframe", "")
     period = period if _PERIOD.search(period) else ""
@@ -374,6 +379,19 @@ def _select_parts(answer: PlanOutputForm, request: PlanRequest, baseline: Plan, 
     texts = {fold(part.text) for part in parts}
     fewest = 1 if request.depth is Depth.QUICK else 3
     return parts + [part for part in spare if fold(part.text) not in texts][: max(0, fewest - len(parts))]
+
+
+def _ask_whole(question: str, section: str) -> list[PlanPart]:
+    """A long question as a part of its own: of the passages that a search by its own words finds, those by its parts
+    found half."""
+    if len(question.split()) < WHOLE_WORDS:
+        return []
+    query = ""
+    for word in dict.fromkeys(content_words(question)):
+        if len(f"{query} {word}") > LONGEST_QUERY:
+            break
+        query = f"{query} {word}".strip()
+    return [PlanPart(question, section, [query])]
 
 
 def _build_queries(parts: Sequence[PlanPart], request: PlanRequest) -> tuple[SearchQuery, ...]:

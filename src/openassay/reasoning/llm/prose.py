@@ -7,7 +7,8 @@ what the passage of a document says and no claim does.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Literal, NamedTuple, Protocol, cast, get_args
 
 from openassay.models.evidence import Claim
@@ -17,9 +18,10 @@ from openassay.text.quantities import find_quantities
 from openassay.text.sentences import split_sentences
 
 MAX_CLAIMS = 10  # that a sentence names
-MAX_DOCUMENTS = 3  # whose passages it says
+MAX_DOCUMENTS = 6  # whose passages it says
 MAX_COLUMNS = 6  # of a table, beside the one that names its rows
 MAX_LABEL, MAX_CELL = 10, 40  # words of the name of a row or column or of a paragraph, and of a cell
+MAX_ROWS_NAME = 3  # words for what the rows of a table are
 MAX_QUOTATION = 500  # characters with a quotation in them that may have several sentences
 MIN_ENTRIES = 3  # lines that make a timeline
 
@@ -35,6 +37,7 @@ _LEAD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1([.:]?)(?!\w)")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _RULE = re.compile(r"^[\s|:-]+$")
 _DERIVED = re.compile(r"(-?[\d.,]+)\s*%?\s*=\s*(\w+)\s*\((.*?)\)")
+_PLAIN = re.compile(r"[^\W\d_]?[^\W\d_A-Z]*(?:[ -][^\W\d_A-Z]+)*")
 _YEARS = re.compile(r"\b(1[5-9]|20)(\d\d)([-–])(\d\d)\b(?!-)")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|-])")
 _SIGNS = re.compile(r"\s*[✓⚠]+")
@@ -168,11 +171,18 @@ def read_mark(match: re.Match[str]) -> SentenceMarks:
 
 
 def join_marks(marks: Sequence[SentenceMarks]) -> SentenceMarks:
+    """Put the marks of a sentence together, the first of each before the second of any: where not all are shown, each
+    part of the sentence keeps one."""
+
+    def take_in_turn(lists: Iterable[Sequence[int]]) -> tuple[int, ...]:
+        turns = zip_longest(*lists)
+        return tuple(dict.fromkeys(number for turn in turns for number in turn if number is not None))
+
     return SentenceMarks(
-        tuple(dict.fromkeys(number for mark in marks for number in mark.numbers)),
+        take_in_turn(mark.numbers for mark in marks),
         any(mark.follows for mark in marks),
         tuple(figure for mark in marks for figure in mark.derived),
-        tuple(dict.fromkeys(number for mark in marks for number in mark.documents)),
+        take_in_turn(mark.documents for mark in marks),
     )
 
 
@@ -199,16 +209,17 @@ def _read_table(rows: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSent
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if not _RULE.match(row)]
     if len(cells) < 2:
         return
-    columns = [clean_text(MARK.sub("", cell)) for cell in cells[0]][1 : MAX_COLUMNS + 1]
+    rows, *columns = [clean_text(MARK.sub("", cell)) for cell in cells[0]][: MAX_COLUMNS + 1]
+    # Nobody checks what rows are called, so it is a plain word or two.
+    named = rows if _PLAIN.fullmatch(rows) and len(rows.split()) <= MAX_ROWS_NAME else ""
     for row in cells[1:]:
         label, shared = _read_cell(row[0])
         for column, cell in zip(columns, row[1:], strict=False):
             text, marks = _read_cell(cell)
-            named = marks if marks.numbers or marks.documents else shared
-            sentence = build_sentence(text, named, claims)
+            sentence = build_sentence(text, marks if marks.numbers or marks.documents else shared, claims)
             fits = len(label.split()) <= MAX_LABEL and len(text.split()) <= MAX_CELL
             if sentence and (sentence.claims or sentence.documents) and label and column and fits:
-                yield place_in_table(sentence, TableCell(row=label, column=column, text=text))
+                yield place_in_table(sentence, TableCell(row=label, column=column, text=text, rows=named))
 
 
 def _read_cell(cell: str) -> tuple[str, SentenceMarks]:

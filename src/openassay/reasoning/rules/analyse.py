@@ -1,7 +1,7 @@
 """What a round of reading brought: confidence by section, gaps, disagreements, and what to ask next."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.models.evidence import ANSWERED, Analysis, Claim, Disagreement, Gap, KeyFinding, Theme
@@ -17,9 +17,12 @@ from openassay.reasoning.base import (
 )
 from openassay.reasoning.rules.phrases import split_clauses
 from openassay.reasoning.rules.plan import ASPECT_QUERIES, find_empty_aspects, is_about_a_company
-from openassay.reasoning.rules.read import split_statements
+from openassay.reasoning.rules.read import QuoteStatement, split_statements, stands_alone
 from openassay.reasoning.rules.short_answers import compare_answers
+from openassay.reasoning.rules.table_answers import tell_cells
 from openassay.reasoning.rules.understand import extract_topic
+from openassay.text.answer_reader import AnswerReader
+from openassay.text.other_languages import find_other_language, is_in_other_language
 from openassay.text.questions import ASKING, answer_kinds, find_year_range, has_answer_kind
 from openassay.text.relations import find_main_figure, find_years, gives_other_value, is_same_fact, relate
 from openassay.text.sentences import split_sentences
@@ -52,6 +55,7 @@ def find_disagreements(
     conflicts: Sequence[Conflict] = (),
     known: DisputeContext | None = None,
     rivals: Collection[frozenset[str]] = (),
+    reader: AnswerReader | None = None,
 ) -> list[Disagreement]:
     """A newer figure of the same origin settles a matter; of what still stands, opposites are grouped into sides.
 
@@ -79,7 +83,7 @@ def find_disagreements(
     current = [claim for claim in claims if claim.id not in outdated]
     texts = {name: origin.text for name, origin in known.origins.items()}
     groups = {name: origin.group for name, origin in known.origins.items() if origin.group}
-    answered = compare_answers(known.question, current, texts, groups)
+    answered = compare_answers(known.question, current, texts, groups, reader or AnswerReader())
     opposed: list[Disagreement] = []
     for matter, sides in answered.disputes:
         first, second = (tuple(dict.fromkeys(reading.claim for reading in side)) for side in sides)
@@ -354,9 +358,10 @@ def analyse(request: AnalysisRequest) -> Analysis:
     home = {item.finding.id: item.finding.question for item in request.evidence}
     disputed = {home[id] for conflict in conflicts for side in conflict.sides for id in side}
     # By sub-question, what nothing found has, and what would settle a dispute, or somebody else who says so.
-    lacks = find_missing(
-        request.plan, {id: [item.finding.span.quote for item in found] for id, found in by_question.items()}
-    )
+    # What one that is not in English lacks, only its grammar could tell.
+    english = find_other_language(request.plan.goal) is None
+    quotes = {id: [item.finding.span.quote for item in found] for id, found in by_question.items()}
+    lacks = find_missing(request.plan, quotes) if english else {}
     for question in questions:
         own = lacks.get(question.id, ())
         if question.id in disputed and confidence[question.id] >= ANSWERED:
@@ -392,7 +397,7 @@ def analyse(request: AnalysisRequest) -> Analysis:
         gaps=gaps,
         disagreements=tuple(conflicts),
         unanswered=tuple(question.text for question in unanswered),
-        refinements=_build_refinements(wanting, lacks, by_question, request),
+        refinements=_build_refinements(wanting, lacks, by_question, request) if english else {},
         sufficiency="sufficient" if not gaps else "gaps_major" if major * 2 > len(questions) else "gaps_minor",
         feedback=" ".join(feedback),
     )
@@ -442,6 +447,9 @@ def _build_refinements(
 # Claims from findings: a source's own sentences, one fact each; those that say the same become one claim.
 
 MOST_WORDINGS = 5
+# Of a question for one thing. Each is verified, .3 to .5 s on one core, and a short answer is told by the first few.
+MOST_POINTED_CLAIMS = 6
+MOST_BROAD_CLAIMS = 30  # of a broad question: six themes of two to four statements, and some that fail
 
 _LEAD = re.compile(
     r"^(?:however|moreover|furthermore|in addition|additionally|meanwhile|nevertheless|nonetheless|by contrast|"
@@ -479,10 +487,17 @@ class _SourceStatement(NamedTuple):
 def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]:
     """One claim a fact, best first; what cannot be understood alone only where nothing else answers its question."""
     known = find_names(f"{plan.goal} {plan.topic}")
-    ordered = sorted(evidence, key=lambda item: (-item.finding.relevance, item.finding.id))
+    cells = [item for item in evidence if item.finding.cells]
+    ordered = sorted(
+        (item for item in evidence if not item.finding.cells),
+        key=lambda item: (-item.finding.relevance, item.finding.id),
+    )
     groups: list[list[_SourceStatement]] = []
     for item in ordered:
-        statements = split_statements(_strip_debris(item.finding.span.quote), item.title, known)
+        quote = _strip_debris(item.finding.span.quote)
+        statements = [QuoteStatement(quote, True)]
+        if not (find_other_language(plan.goal) or is_in_other_language(quote)):
+            statements = split_statements(quote, item.title, known)
         parts = ((statement, part) for statement in statements for part in split_clauses(statement.text))
         for statement, part in parts:
             said = _SourceStatement(to_report_sentence(part), statement.stands, item)
@@ -493,9 +508,23 @@ def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]
             else:
                 groups.append([said])
     answered = {said.item.finding.question for group in groups for said in group if said.stands}
-    claims = []
+    most = MOST_POINTED_CLAIMS if plan.asks_one_thing else MOST_BROAD_CLAIMS if plan.asks_for_themes else len(groups)
+    if plan.asks_for_themes:  # what cannot be told by itself need not be verified, where anything else can
+        alone = [group for group in groups if any(stands_alone(said.text) for said in group)]
+        told_alone = {said.item.finding.question for group in alone for said in group}
+        groups = [
+            group for group in groups if group in alone or any(s.item.finding.question not in told_alone for s in group)
+        ]
+    if plan.paired:  # as many of each
+        groups = interleave_groups(groups, lambda group: group[0].item.finding.question)
+    firsts = {group[0].item.finding.question: group for group in reversed(groups)}
+    claims = list[DraftClaim]()
     for group in groups:
-        if not any(said.stands or said.item.finding.question not in answered for said in group):
+        if len(claims) == most:
+            break
+        # What answers a question for one thing best is told whether or not it names whom it speaks of.
+        best = plan.asks_one_thing and group is firsts[group[0].item.finding.question]
+        if not best and not any(said.stands or said.item.finding.question not in answered for said in group):
             continue
         # The statement as it can be told alone, and last the whole quote: should a part of it not be borne out, the
         # source's own words are.
@@ -510,7 +539,16 @@ def extract_claims(plan: Plan, evidence: Sequence[Evidence]) -> list[DraftClaim]
             relevance=relevance if dated else round(DEICTIC_FACTOR * relevance, 4),
         )
         claims.append(claim)
-    return claims
+    return [*(claim for item in cells for claim in _state_cells(item)), *claims]
+
+
+def _state_cells(item: Evidence) -> Iterator[DraftClaim]:
+    """A claim for each figure of a row that answers."""
+    finding = item.finding
+    for text in tell_cells(finding.span.quote, finding.cells):
+        yield DraftClaim(
+            wordings=(text,), findings=(finding.id,), questions=(finding.question,), relevance=finding.relevance
+        )
 
 
 def to_report_sentence(quote: str) -> str:
@@ -518,7 +556,7 @@ def to_report_sentence(quote: str) -> str:
     text = _LEAD.sub("", _strip_debris(quote))
     first = text.split(" ", 1)[0]
     text = text[:1].upper() + text[1:] if first.islower() else text  # "the team" but not "iPad"
-    return text if text.endswith((".", "!", "?", "。", "”", '"')) else f"{text}."
+    return text if text.endswith((".", "!", "?", "。", "！", "？", "」", "”", "“", "»", '"')) else f"{text}."
 
 
 def _strip_debris(quote: str) -> str:

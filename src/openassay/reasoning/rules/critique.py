@@ -18,7 +18,7 @@ from openassay.models.report import Critique, Issue, SectionRole, SourceCard
 from openassay.reasoning.base import CritiqueRequest, recommend
 from openassay.text.language import detect_language
 from openassay.text.questions import find_cutoff
-from openassay.text.words import fold, jaccard, stem, stems, words
+from openassay.text.words import fold, jaccard, split_unspaced, stem, stems, words
 
 # A draft laid out for its reviewer: each statement with the claims, passages and sources behind it.
 
@@ -37,7 +37,7 @@ class DraftFault(NamedTuple):
 
 
 def is_snippet(text: str) -> bool:
-    return len(text.split()) < 4 or not _ENDED.search(text) or text[:1] in "-•*|…" or text[:1].islower()
+    return len(split_unspaced(text).split()) < 4 or not _ENDED.search(text) or text[:1] in "-•*|…" or text[:1].islower()
 
 
 def make_fault(
@@ -237,7 +237,7 @@ IN_A_ROW = 3
 
 _ORDER = {"abstract": 0, "body": 1, "disagreements": 2, "not_found": 2, "conclusion": 3, "notice": 4}
 _DANGLING = re.compile(r"(?:it|they|he|she|this|these|those|such|its|their|his|her)\b", re.I)
-_ENDED = re.compile(r"[.!?…:。！？][\"'”’)\]]*$")
+_ENDED = re.compile(r"[.!?…:。！？][ \u00a0\u202f]?[\"'”’“»」』）)\]]*$")
 _SPELLED = re.compile(r"\b[A-Z][A-Za-z]*(?:[- ]?\d+)?\b")
 
 
@@ -250,7 +250,9 @@ def check_coherence(case: ReviewCase) -> Iterator[DraftFault]:
         words = sum(len(sentence.text.split()) for sentence in section.sentences)
         if words > LONGEST_SUMMARY:
             yield make_fault("coherence", "minor", section.title, f"a summary of {words} words", "shorten the summary")
-    ranks = [_ORDER[section.role] for section in draft.sections]
+    # A briefing says at once how sure it is.
+    brief = case.request.plan.style == "executive"
+    ranks = [_ORDER[one.role] for one in draft.sections if not (brief and one.role == "conclusion")]
     planned = {fold(title): place for place, title in enumerate(case.request.plan.sections)}
     places = [planned[fold(s.title)] for s in draft.sections if s.role == "body" and fold(s.title) in planned]
     if ranks != sorted(ranks) or places != sorted(places):
@@ -361,7 +363,8 @@ def _statement_stems(facts: Sequence[DraftStatement]) -> set[str]:
 
 def mentions_subject(subject: str, texts: Sequence[str]) -> bool:
     """By all its words, by the last of a name (Merkel for Angela Merkel), or by its initials (WHO)."""
-    said, parts = collect_stems(texts), [word for word in words(subject) if word not in _LEGAL_FORM]
+    said, parts = set(collect_stems(texts)), [word for word in words(subject) if word not in _LEGAL_FORM]
+    said |= {stem(word.partition(".")[0]) for word in said if "." in word}  # Amazon.com is Amazon
     telling = [stem(part) for part in parts if stems(part)] or [stem(part) for part in parts]
     if not telling or said.issuperset(telling):
         return True
@@ -396,7 +399,8 @@ def check_completeness(case: ReviewCase) -> Iterator[DraftFault]:
     owned = fold(" ".join(text for _, text in case.frames))
     named = {name for section in draft.sections for sentence in section.sentences for name in sentence.claims}
     answered = {id for claim in case.request.claims if claim.id in named for id in claim.questions}
-    for title in plan.sections:
+    # A report by themes has the headings of what was found; sub-questions that are open are told by themselves.
+    for title in () if plan.asks_for_themes else plan.sections:
         questions = [question for question in plan.questions if question.section == title]
         texts = [question.text for question in questions]
         told = any(fold(text) in owned for text in (title, *texts))

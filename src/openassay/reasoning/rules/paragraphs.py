@@ -214,6 +214,10 @@ _CHANGE = re.compile(r"\b(?:chang|grow|grew|rose|fell|trend|over time|evol|histo
 _WHY = re.compile(r"\b(?:why|cause|reason|explanation|drove|drives)", re.I)
 
 
+def asks_for_development(goal: str) -> bool:
+    return bool(_CHANGE.search(goal))
+
+
 class JoinContext(NamedTuple):
     """What is known about the statements that are joined."""
 

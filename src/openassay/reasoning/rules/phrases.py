@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from openassay.models.plan import FEWEST_WORDS, MOST_WORDS, Style, Understanding
 from openassay.protocols import CompanyResolver
 from openassay.text.language import detect_language
+from openassay.text.nationalities import NATIONALITIES
 from openassay.text.negation import find_hedges, find_negations
 from openassay.text.quantities import find_quantities
 from openassay.text.sentences import is_table_row
@@ -235,6 +236,12 @@ def describe_topic(understanding: Understanding) -> str:
     return named or f"“{_truncate(topic or understanding.question.strip(' .?!'))}”"
 
 
+def find_matter(question: str) -> str:
+    """What a question asks about, where it says "about": of what was decided about troops, the troops."""
+    first = _FURTHER.split(question.strip(" .?!"), maxsplit=1)[0]
+    return first.partition(" about ")[2].strip() or question
+
+
 def address_topic(understanding: Understanding) -> str:
     """The same as one says it to a person, who knows what they asked."""
     if doing := find_action(understanding):
@@ -438,7 +445,8 @@ def find_subjects(text: str, companies: CompanyResolver) -> tuple[str, ...]:
     said = [fold(part) for mention in mentions for part in (mention.text, mention.company.short)]
     straight = text.replace("’", "'")
     for name in find_proper_names(text):
-        if not any(part in fold(name) or fold(name) in part for part in said):
+        # "Russian tanks" are no documents on Russia.
+        if fold(name) not in NATIONALITIES and not any(part in fold(name) or fold(name) in part for part in said):
             found.setdefault(extend_with_noun(name, straight), max(0, straight.find(name)))
     if found:
         return tuple(sorted(found, key=lambda name: found[name]))

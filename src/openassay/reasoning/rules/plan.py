@@ -27,6 +27,7 @@ from openassay.reasoning.rules.phrases import (
     classify_field,
     describe_topic,
     find_action,
+    find_matter,
     first_clause,
     is_clause,
     list_lengths,
@@ -36,6 +37,10 @@ from openassay.reasoning.rules.phrases import (
     strip_document_references,
 )
 from openassay.reasoning.rules.understand import extract_topic, find_period
+from openassay.text.frames import frame
+from openassay.text.other_languages import find_other_language
+from openassay.text.pairs import PairQuestion, parse_pair
+from openassay.text.questions import is_pointed
 from openassay.text.words import content_words, find_names, fold, stem, stems, words
 
 # The sides of a matter a person can choose, and the sub-question each adds.
@@ -362,6 +367,8 @@ def _flatten(text: str) -> str:
 MOST = {Depth.QUICK: 1, Depth.STANDARD: 5, Depth.COMPREHENSIVE: 7}
 FEWEST = {Depth.STANDARD: 3, Depth.COMPREHENSIVE: 5}
 MORE = 2  # sub-questions where all there is, is wanted
+# Queries of a sub-question. Of 20 pointed questions of two hops, two find as much as the three of any other.
+VARIATIONS, POINTED_VARIATIONS = 3, 2
 
 _CLAUSE = re.compile(
     r"\s*(?:[;?]|,?\s+and(?=\s+(?:how|why|what|when|who|where|which|is|are|do|does|did|will)\b)|,(?=\s*(?:and\s+)?"
@@ -369,44 +376,37 @@ _CLAUSE = re.compile(
     re.I,
 )
 
-# What is worth asking besides the question itself; {topic} is filled with the question's own words.
+# What is asked besides the question itself; {topic} is filled with the question's own words. Of a comparison and of how
+# to do something there are sides that everybody wants. Of any other broad question nobody knows beforehand what there
+# is to find, and a question about a side would only bring what shares a word with it (docs/decisions/0050).
 _FACETS: dict[str, tuple[str, ...]] = {
-    "change": (
-        "What were the figures for {topic}{when}?",
-        "What drove the change in {topic}?",
-        "How does {topic} compare with earlier periods?",
-        "What is expected for {topic}?",
-    ),
-    "cause": (
-        "What evidence is there: {asked}?",
-        "Which explanations are disputed: {asked}?",
-        "Which figures are given: {asked}?",
-        "What were the consequences: {asked}?",
-    ),
     "comparison": (
         "What do {topic} have in common?",
         "Which figures set {topic} apart?",
         "What are the limits of comparing {topic}?",
-    ),
-    "fact": (
-        "Which figures are given for {topic}?",
-        "What is known about {topic}?",
-        "What is uncertain or disputed about {topic}?",
-        "What has changed recently in {topic}?",
-    ),
-    "overview": (
-        "What are the key developments in {topic}?",
-        "Which figures are given for {topic}?",
-        "What is the recent news on {topic}?",
-        "What is uncertain or disputed about {topic}?",
     ),
     "procedure": (
         "What is needed to {act}?",
         "Which steps does it take to {act}?",
         "What can go wrong for those who {act}?",
     ),
-    "yes_no": ("What is said about {topic}?", "Which figures are given for {topic}?", "What speaks against {topic}?"),
 }
+_PLAIN = (
+    "What is known about {topic}?",
+    "What happened with {topic}, and when?",
+    "What came of {topic}?",
+    "What do the documents say about {topic}?",
+    "What is new about {topic}?",
+    "What is still unknown about {topic}?",
+)
+_PLAIN_OF_A_CLAUSE = (
+    "What is known of this: {asked}?",
+    "What happened, and when: {asked}?",
+    "What came of it: {asked}?",
+    "What do the documents say of this: {asked}?",
+    "What is new here: {asked}?",
+    "What is still unknown: {asked}?",
+)
 
 # Words that tend to stand in answers to a kind of question; one of the query variations carries them.
 _ANSWER_WORDS: dict[str, str] = {
@@ -435,18 +435,20 @@ def make_plan(request: PlanRequest, *, company: bool) -> Plan:
     if wanted.period:
         understanding = understanding.model_copy(update={"temporal_scope": wanted.period})
     texts, reasoning = _build_sub_questions(understanding, depth, wanted)
-    sections = tuple(texts)
+    pair = _find_pair(understanding, depth, wanted)
+    sections = (understanding.question,) if pair else tuple(texts)
     if depth is Depth.QUICK:
-        sections = COMPANY_SECTIONS if company else ("Answer",)
+        sections = COMPANY_SECTIONS if company else (frame("Answer", understanding.question),)
     scope, topic = understanding.temporal_scope, understanding.topic_focus
-    questions = []
+    broad, questions = not company and _asks_broadly(understanding, depth, wanted), list[SubQuestion]()
     for n, text in enumerate(texts, 1):
         # The topic, for a clause that leans on another: 'why do the measurements disagree?'
         context = [] if set(stems(topic)) & set(stems(text)) else [topic]
         if scope and scope not in text:
             context.append(scope)
         section = text if text in sections else sections[0]
-        questions.append(SubQuestion(id=f"Q{n}", text=text, section=section, topic=", ".join(filter(None, context))))
+        about = ", ".join(filter(None, context))
+        questions.append(SubQuestion(id=f"Q{n}", text=text, section=section, topic=about, broad=broad))
     warnings = []
     if understanding.ambiguity_level > 0.5:
         warnings.append("The question is ambiguous; this plan is a best guess.")
@@ -469,7 +471,45 @@ def make_plan(request: PlanRequest, *, company: bool) -> Plan:
         estimated_complexity=understanding.complexity,
         words=wanted.words,
         style=wanted.style,
+        # Facets are asked in English, so a question in another language has none.
+        pointed=_asks_one_thing(understanding, depth, wanted) or bool(find_other_language(understanding.question)),
+        paired=pair is not None,
     )
+
+
+def _asks_one_thing(understanding: Understanding, depth: Depth, wanted: PlanRequirements) -> bool:
+    """Whether one sub-question does: facets would be read and verified, and answer nothing. Who wants a comprehensive
+    report, or has chosen sides of the matter, gets them all the same."""
+    return not _asks_for_more(depth, wanted) and (
+        is_pointed(understanding.question) or parse_pair(understanding.question) is not None
+    )
+
+
+def _asks_for_more(depth: Depth, wanted: PlanRequirements) -> bool:
+    return depth is Depth.COMPREHENSIVE or wanted.thorough or bool(wanted.sides or wanted.facets)
+
+
+def _find_pair(understanding: Understanding, depth: Depth, wanted: PlanRequirements) -> PairQuestion | None:
+    """The two things of which one thing is asked, each to be researched by itself."""
+    if _asks_for_more(depth, wanted) or find_other_language(understanding.question):
+        return None
+    return parse_pair(understanding.question)
+
+
+def _asks_broadly(understanding: Understanding, depth: Depth, wanted: PlanRequirements) -> bool:
+    """Whether the report may be arranged by what is found. Who has chosen sides of the matter gets a section for each,
+    and a comparison or a procedure has sides of its own."""
+    own = wanted.sides or wanted.facets or understanding.query_class in _FACETS
+    # Of several things that are asked each gets its section.
+    own = own or len(split_question(understanding.question)) > 1
+    return not own and depth is not Depth.QUICK and not _asks_one_thing(understanding, depth, wanted)
+
+
+def split_question(question: str) -> list[str]:
+    """The parts of a compound question."""
+    parts = [_TRAILING.sub("", part.strip(" .?!,؟？")) for part in _CLAUSE.split(question)]
+    parts = [part.removeprefix("and ").strip(" ,") for part in parts if len(content_words(part)) >= 1]
+    return [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!؟？")]
 
 
 def _build_sub_questions(
@@ -477,10 +517,13 @@ def _build_sub_questions(
 ) -> tuple[list[str], list[str]]:
     """What is asked itself, then what a person chose, then the facets that are missing."""
     question = understanding.question
+    if find_other_language(question):
+        texts = list(dict.fromkeys([question, *wanted.sides]))
+        return texts[:MOST_QUESTIONS], ["The question is not in English, and is researched as it stands."]
+    if pair := _find_pair(understanding, depth, wanted):
+        return list(pair.asked), ["One thing is asked of two, and each is researched by itself."]
     # The parts of a compound question, each ended by a question mark; an order is turned into a question.
-    parts = [_TRAILING.sub("", part.strip(" .?!,؟？")) for part in _CLAUSE.split(question)]
-    parts = [part.removeprefix("and ").strip(" ,") for part in parts if len(content_words(part)) >= 1]
-    parts = [part for part in parts if len(part.split()) >= 3] or [question.strip(" .?!؟？")]
+    parts = [question.strip(" .?!")] if is_pointed(question) else split_question(question)
     about = extract_topic(question)
     about = f"the {about}" if f"the {about}" in question else about
     parts[1:] = [_LEANING.sub(about, part) for part in parts[1:]]
@@ -499,18 +542,23 @@ def _build_sub_questions(
     own = list(dict.fromkeys(clauses))[: MOST[depth]]
     chosen = list(dict.fromkeys([*wanted.sides, *wanted.facets]))
     missing = max(0, min(FEWEST[depth], MOST[depth]) - len(own)) + MORE * wanted.thorough
-    if is_clause(understanding) and understanding.query_class not in ("cause", "comparison", "procedure"):
-        facets = [f"{side}: {first_clause(understanding)}" for side in _SIDES_OF_A_CLAUSE]
+    if _asks_one_thing(understanding, depth, wanted):
+        missing, reasoning = 0, ["The question asks for one thing, and is researched as it stands."]
+    if templates := _FACETS.get(understanding.query_class):
+        facets = [fill_template(template, understanding) for template in templates]
     else:
-        when = f" {understanding.temporal_scope}" if understanding.temporal_scope else ""
-        templates = _FACETS[understanding.query_class]
-        facets = [fill_template(template, understanding).replace("{when}", when) for template in templates]
+        # "What is known of this: how high are the tides?" asks nothing that a question for one thing has not asked.
+        topic = _find_matter(understanding) or (about if is_pointed(question) else "")
+        asked = first_clause(understanding)
+        plain = _PLAIN if topic else _PLAIN_OF_A_CLAUSE
+        facets = [text.replace("{topic}", topic).replace("{asked}", asked) for text in plain]
     facets = [facet for facet in facets if facet not in (*own, *chosen)][:missing]
     if facets:
         reasoning.append(f"As a question about {_ABOUT[understanding.query_class]} it also needs: {'; '.join(facets)}")
     return [*own, *(text for text in (*chosen, *facets) if text not in own)][:MOST_QUESTIONS], reasoning
 
 
+_OF_DOING = re.compile(r"^(?:how|why|when|where)\b", re.I)
 _ABOUT = {
     "change": "a change over time", "cause": "causes", "comparison": "a comparison", "fact": "a fact",
     "overview": "the state of a matter", "procedure": "how to do something", "yes_no": "whether something holds",
@@ -527,7 +575,18 @@ _TRAILING = re.compile(r",?\s*(?:and\s+)?if (?:so|yes|not|any)$", re.I)
 _LEANING = re.compile(r"\b(?:it|them|they)\b(?!\s+(?:is|was|has)\b)", re.I)
 
 
-_SIDES_OF_A_CLAUSE = ("Background", "Figures", "Open or disputed")
+def _find_matter(understanding: Understanding) -> str:
+    """What a question is about, as it can stand in another question; empty where nothing can."""
+    if (told := find_matter(understanding.question)) != understanding.question:
+        return told
+    topic = describe_topic(understanding)
+    # "How did Rome fall" is about no "Rome fall", and "how has remote work changed cities" about no "remote".
+    verbal = _OF_DOING.match(understanding.question) and first_clause(understanding).endswith(topic)
+    named = any(fold(topic) == fold(name) for name in understanding.subjects)
+    unsure = not named and (verbal or len(topic.split()) == 1)
+    return "" if unsure or is_clause(understanding) else topic
+
+
 _PRIORITY = {1: 1, 9: 3}  # 2: what narrows, and other kinds of source
 
 
@@ -541,7 +600,8 @@ def _build_queries(
     )
     due: list[tuple[int, SubQuestion, str, QueryType]] = []
     for number, question in enumerate(questions):
-        when, varied = content_words(wanted.period or ""), vary_queries(question, understanding, 3)
+        count = POINTED_VARIATIONS if _asks_one_thing(understanding, depth, wanted) else VARIATIONS
+        when, varied = content_words(wanted.period or ""), vary_queries(question, understanding, count)
         texts = list(dict.fromkeys(_append_words(text, when) for text in varied))
         due.append((1, question, texts[0], first))
         if wanted.narrowing:
@@ -562,7 +622,10 @@ def _append_words(text: str, words: Sequence[str]) -> str:
 
 
 def vary_queries(question: SubQuestion, understanding: Understanding, count: int) -> list[str]:
-    """Variations of one sub-question: its own words, with the subject, and with words answers tend to use."""
+    """Variations of one sub-question: its own words, with the subject, and with words answers tend to use. In another
+    language than English the sub-question itself: whoever searches has to see which language that is."""
+    if find_other_language(question.text):
+        return [question.text.strip(" .?!¿？。！") or question.text]
     own = content_words(strip_document_references(question.text))
     context = content_words(strip_document_references(" ".join([*understanding.subjects, understanding.topic_focus])))
     when = content_words(f"{understanding.temporal_scope or ''} {question.topic}")

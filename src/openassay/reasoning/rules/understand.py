@@ -18,10 +18,12 @@ from openassay.reasoning.rules.followups import (
     merge_answers,
     rewrite_message,
 )
+from openassay.reasoning.rules.other_languages import understand_in_language
 from openassay.reasoning.rules.phrases import (
     ENDING,
     HAPPENING,
     find_company_options,
+    find_matter,
     find_noun_phrases,
     find_subjects,
     is_company,
@@ -30,6 +32,7 @@ from openassay.reasoning.rules.phrases import (
     strip_document_references,
 )
 from openassay.reasoning.rules.references import PRONOUN, THAT_COMPANY, Discourse, needs_context
+from openassay.text.other_languages import find_other_language
 from openassay.text.small_talk import is_cancellation, is_gibberish, is_indifferent, is_small_talk
 from openassay.text.words import STOP_WORDS, content_words, fold
 
@@ -123,6 +126,8 @@ def understand(message: str, conversation: Conversation, companies: CompanyResol
         ask = "That is fine. What would you like to read about? A name, a topic or a question will do."
         unclear = _build_unclear("", ask, conversation, _suggest_next(so_far, companies))
         return unclear.model_copy(update={"question": asked})
+    if find_other_language(asked):
+        return understand_in_language(asked)
     if is_gibberish(asked) and not companies.mentions(asked):
         ask = "I could not make out a question in that. What would you like to know, in a few words?"
         return _build_unclear(asked, ask, conversation, _suggest_next(so_far, companies))
@@ -198,7 +203,9 @@ def _to_understanding(
     company = bool(subjects) and is_company(subjects[0], companies)
     matter = topic
     if fold(topic).partition(" ")[0] in STOP_WORDS:
-        matter = max(find_noun_phrases(question), key=lambda run: len(run.split()), default=topic)
+        longest = max(find_noun_phrases(question), key=lambda run: len(run.split()), default=topic)
+        said = find_matter(question)  # of "what did they learn about old systems", the systems
+        matter = said if said != question else longest
     # A capital that only opens a sentence would make it look like a name.
     matter = matter if matter[1:2].isupper() else matter[:1].lower() + matter[1:]
     # A word or two could be asked about in a hundred ways; a company has its usual ones.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from openassay.models.evidence import Claim, Disagreement, Mark, Verdict
 from openassay.models.plan import Depth, Plan
 from openassay.models.report import Issue
+from openassay.protocols import Embedder
 from openassay.reasoning.base import Draft, DraftSection, DraftSentence, WriteRequest
 from openassay.reasoning.rules.paragraphs import (
     CONTRAST,
@@ -15,6 +16,7 @@ from openassay.reasoning.rules.paragraphs import (
     WRITING_STYLES,
     JoinContext,
     WritingStyle,
+    asks_for_development,
     build_paragraphs,
     can_follow,
     find_common_words,
@@ -29,9 +31,12 @@ from openassay.reasoning.rules.paragraphs import (
     to_sentence,
 )
 from openassay.reasoning.rules.plan import FINANCE, NEWS, classify_aspect, is_about_a_company
+from openassay.reasoning.rules.themes import Theme, ThemedClaims, find_themes
+from openassay.text.frames import frame
+from openassay.text.other_languages import find_other_language
 from openassay.text.relations import find_years, statement_facts
 from openassay.text.sentences import is_statement, is_table_row
-from openassay.text.words import fold, jaccard, stems
+from openassay.text.words import fold, jaccard, pluralize, stems
 
 # What the sources disagree on: every matter with both sides, who stands behind each, and why it is open.
 
@@ -450,9 +455,11 @@ def write_conclusion(
         which = f"On “{disputed[0]}” sources disagree;" if len(disputed) == 1 else "Where sources disagree,"
         frames.append(f"{which} both sides are given and none is preferred.")
     if any(claim.mark is Mark.CORROBORATED for claim in claims):
-        frames.append(f"Statements marked {Mark.CORROBORATED} rest on two or more independent sources.")
+        told = frame("Statements marked {mark} rest on two or more independent sources.", request.plan.goal)
+        frames.append(told.format(mark=Mark.CORROBORATED))
     elif claims:
-        frames.append("No statement here is confirmed by a second independent source.")
+        told = frame("No statement here is confirmed by a second independent source.", request.plan.goal)
+        frames.append(told)
     most = 1 if target < NO_FINDINGS else 2 if voice.brief else len(frames)
     return [DraftSentence(text=text) for text in frames[:most]]
 
@@ -494,7 +501,10 @@ def write_not_found(
     request: WriteRequest, claims: Sequence[Claim], missing: Sequence[str]
 ) -> tuple[DraftSentence, ...]:
     """`claims` are all that may be told, wherever they are told; `missing` is what a reviewer looked for in vain."""
-    lines = [f"No source read in this run answered: “{question}”" for question in request.unanswered]
+    goal = request.plan.goal
+    unanswered = frame("No source read in this run answered: “{question}”", goal)
+    silent = frame("No source read in this run had a statement for: “{question}”", goal)
+    lines = [unanswered.format(question=question) for question in request.unanswered]
     # What every answer about a company is expected to have; elsewhere, sections whose sub-questions nobody named as
     # unanswered although nothing was found.
     if is_about_a_company(request.plan.sections):
@@ -507,7 +517,7 @@ def write_not_found(
             by_section[question.section].append(question.id)
         owned = {question.section for question in request.plan.questions if question.text in request.unanswered}
         empty = [part for part, ids in by_section.items() if part not in owned and ids and not spoken & set(ids)]
-    lines += [f"No source read in this run had a statement for: “{part}”" for part in (*empty, *missing)]
+    lines += [silent.format(question=part) for part in (*empty, *missing)]
     return tuple(DraftSentence(text=line, opens=True) for line in lines)
 
 
@@ -541,8 +551,35 @@ SHORT = 0.75  # of the words asked for: a report with less matter says so
 _QUOTED = re.compile("“[^”]*”")
 
 
-def write(request: WriteRequest) -> Draft:
-    return _DraftWriter(request, plan_revision(request)).build_draft()
+MOST_ANSWERING = 4  # statements in answer to a question for one thing
+
+
+LEFT_TITLE = "Also found"
+
+
+def write_count(documents: int) -> tuple[DraftSentence, ...]:
+    text = f"{pluralize(documents, 'document')} speak{'s' * (documents == 1)} of this."
+    return (DraftSentence(text=text, opens=True),)
+
+
+def write(request: WriteRequest, embedder: Embedder | None = None) -> Draft:
+    """With an embedder a broad question is answered by themes; a comparison or a ranking has an order of its own."""
+    writer = _DraftWriter(request, plan_revision(request))
+    goal = request.plan.goal
+    if (
+        embedder
+        and request.plan.asks_for_themes
+        and not find_other_language(goal)
+        and not find_sides(goal)
+        and not find_ranking(goal)
+    ):
+        told = [claim for claim in writer.plain if claim.id not in writer.orders.struck]
+        themed = find_themes(
+            goal, told, embedder, request.titles, request.dates if asks_for_development(goal) else None
+        )
+        if themed:
+            return writer.build_themed_draft(themed)
+    return writer.build_draft()
 
 
 class _DraftWriter:
@@ -569,20 +606,28 @@ class _DraftWriter:
         missing = write_not_found(self.request, self.usable, self.orders.missing)
         left = self.target - summary - _count_words((*write_disputes(self.matters, self.target), *missing, *closing))
         words = min(left, QUICK_WORDS) if quick else left
-        body = place_claims(self.request, self.plain, words, self.voice, self.orders)
+        pointed = self.request.plan.asks_one_thing
+        body = (
+            {self.request.plan.sections[0]: self._choose_answering()}
+            if pointed
+            else place_claims(self.request, self.plain, words, self.voice, self.orders)
+        )
         told = [claim for claims in body.values() for claim in claims]
-        enough = len(told) >= FEWEST_STATEMENTS
+        enough = len(told) >= FEWEST_STATEMENTS and not pointed
         short = write_abstract(told, self.matters, self.request, summary, self.voice) if enough else []
         summed_up = {id for sentence in short for id in sentence.claims}
         surest = select_surest(told, self.request, short) if short else []
         dispute = write_disputes(self.matters, self.target, [claim.id for claim in told])
-        ending = DraftSection(title=self.voice.conclusion, role="conclusion", sentences=(*surest, *closing))
-        sections = [DraftSection(title=self.voice.abstract, role="abstract", sentences=tuple(short))]
+        ending = DraftSection(
+            title=self._title(self.voice.conclusion), role="conclusion", sentences=(*surest, *closing)
+        )
+        sections = [DraftSection(title=self._title(self.voice.abstract), role="abstract", sentences=tuple(short))]
         added = write_cross_references(self.request, body, self.matters if self.target >= NO_ABSTRACT else ())
         voice = self.voice._replace(joints=self.voice.joints and not self.orders.unjoined)
         joints = JoinContext(voice, self.banned, find_sides(self.request.plan.goal), find_common_words(self.plain))
         for title, claims in body.items():
-            parts = build_paragraphs(title, claims, self.voice, self.request.plan.goal)
+            whole = [claims] if pointed and claims else []
+            parts = whole or build_paragraphs(title, claims, self.voice, self.request.plan.goal)
             in_turn = joints.sides or find_ranking(f"{self.request.plan.goal} {title}")  # the order says something
             if not in_turn and parts and parts[0][0].id in summed_up:
                 # Begins with another paragraph or sentence than what the abstract has just said, if it has any.
@@ -595,7 +640,7 @@ class _DraftWriter:
             prose = [sentence for part in parts for sentence in join_paragraph(part, joints)]
             sections.append(DraftSection(title=title, sentences=(*prose, *added[title])))
         sections.append(DraftSection(title=DISPUTES_TITLE, role="disagreements", sentences=dispute))
-        sections.append(DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=missing))
+        sections.append(DraftSection(title=self._title(NOT_FOUND_TITLE), role="not_found", sentences=missing))
         # Who is in a hurry is told at once how far the points carry.
         sections.insert(1 if self.voice.brief else len(sections), ending)
         kept = tuple(
@@ -604,7 +649,48 @@ class _DraftWriter:
         words, notes = sum(_count_words(section.sentences) for section in kept), list(self.orders.notes)
         if not self.request.previous and not quick and words < SHORT * self.target:
             notes.append(f"The sources had matter for {words} words where {self.target} were asked for.")
-        return Draft(title=self.request.plan.goal.rstrip("?!. "), sections=kept, notes=tuple(notes))
+        return Draft(title=self.request.plan.goal.lstrip("¿").rstrip("?!.？。 "), sections=kept, notes=tuple(notes))
+
+    def _title(self, title: str) -> str:
+        return frame(title, self.request.plan.goal)
+
+    def build_themed_draft(self, found: ThemedClaims) -> Draft:
+        """The best answer, then a section for each theme; no statement is told twice."""
+        closing = write_conclusion(self.request, self.usable, self.matters, self.target, self.voice)
+        missing = write_not_found(self.request, self.usable, self.orders.missing)
+        left = self.target - _count_words((*write_disputes(self.matters, self.target), *missing, *closing))
+        left -= _claim_length(found.lead)
+        # Statements of several documents on one matter rarely follow from each other.
+        joints = JoinContext(self.voice._replace(joints=False), self.banned)
+        told = [found.lead]
+        bodies = list[DraftSection]()
+        for theme in (*found.themes, Theme(LEFT_TITLE, found.left, 0)):
+            room = [
+                one for at, one in enumerate(theme.claims) if sum(map(_claim_length, theme.claims[: at + 1])) <= left
+            ]
+            title = f"{theme.title} ({theme.years})" if theme.years else theme.title
+            if room:
+                left -= sum(map(_claim_length, room))
+                told += room
+                count = write_count(theme.documents) if theme.documents else ()
+                bodies.append(DraftSection(title=title, sentences=(*join_paragraph(room, joints), *count)))
+        dispute = write_disputes(self.matters, self.target, [claim.id for claim in told])
+        lead = DraftSection(title=self.voice.abstract, role="abstract", sentences=(to_sentence(found.lead),))
+        ending = DraftSection(title=self.voice.conclusion, role="conclusion", sentences=tuple(closing))
+        sections = [
+            lead,
+            *bodies,
+            DraftSection(title=DISPUTES_TITLE, role="disagreements", sentences=dispute),
+            DraftSection(title=NOT_FOUND_TITLE, role="not_found", sentences=missing),
+        ]
+        sections.insert(1 if self.voice.brief else len(sections), ending)
+        kept = tuple(section for section in map(self._clean_section, sections) if section.sentences)
+        return Draft(title=self.request.plan.goal.rstrip("?!. "), sections=kept, notes=tuple(self.orders.notes))
+
+    def _choose_answering(self) -> list[Claim]:
+        """Of a question for one thing the few statements that answer it best, the best first."""
+        usable = [claim for claim in self.plain if claim.id not in self.orders.struck]
+        return sorted(usable, key=lambda claim: (-claim.relevance, claim.id))[:MOST_ANSWERING]
 
     def _clean_section(self, section: DraftSection) -> DraftSection:
         """Words of our own that nobody wants to read are left out; what a source says stays as it is."""

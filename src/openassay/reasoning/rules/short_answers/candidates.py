@@ -10,11 +10,11 @@ from typing import NamedTuple
 from openassay.reasoning.rules.short_answers.question import (
     COUNTRIES,
     EXAMPLES_BY_KIND,
-    NATIONALITIES,
     STATES,
     AnswerSpec,
     word_pattern,
 )
+from openassay.text.nationalities import NATIONALITIES
 from openassay.text.words import fold, stem, stems
 
 # Names as they stand in running text: capitalised runs, freed from what only stands beside them.

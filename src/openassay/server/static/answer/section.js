@@ -45,7 +45,8 @@ function tableOf(cells) {
     rows.get(row)[columns.indexOf(column)].push(item);
   }
   const timeline = columns.length === 1 && columns[0] === "";
-  return { titles: timeline ? ["When", "What"] : ["", ...columns], rows: [...rows] };
+  const name = cells.map(({ sentence }) => sentence.cell.rows).find(Boolean) ?? "";
+  return { titles: timeline ? ["When", "What"] : [name, ...columns], rows: [...rows] };
 }
 
 function Cells({ table, at }) {
@@ -96,12 +97,12 @@ function words({ text, lead }) {
 
 /** `children` stand for its text where that is more than a sentence. */
 export function Statement({ sentence, name, doubted = false, children }) {
-  const { kind, mark, citations, claims } = sentence;
+  const { kind, mark, citations, cited_beside: isCitedBeside, claims } = sentence;
   return html`<span class="statement" id="statement-${name}" data-name=${name} data-kind=${MARKS[mark]?.kind ?? "none"}
     role="group" tabindex="-1"><span class="says" dir="auto">${children ?? words(sentence)}</span> ${
       kind === "synthesis" && html`<${Follows} count=${claims.length} /> `
     }<${Mark} mark=${mark} />
-    <${Cites} sources=${citations} claim=${claims[0]} />
+    ${!isCitedBeside && html`<${Cites} sources=${citations} claim=${claims[0]} />`}
     ${doubted && html`<em class="doubted">marked as doubtful</em>`}</span>`;
 }
 
