@@ -13,7 +13,7 @@ Kubernetes CC BY 4.0; Rust's RFCs MIT or Apache-2.0; articles of Godot MIT; the 
 Home Assistant CC BY-NC-SA 4.0 (read here, and neither shipped nor learned from); proposals and visions of Swift
 Apache-2.0 (with its runtime library exception); the blogs of Rust and IPFS MIT or Apache-2.0; the blog of 18F public
 domain and CC0;
-Wikinews (English and French) CC BY 2.5.
+Wikinews (English and French) CC BY 2.5; the blog of the Carpentries CC BY 4.0; newsletters of Bitcoin Optech MIT.
 """
 
 import csv
@@ -49,11 +49,13 @@ RUST_BLOG, IPFS = "0243724c2e50ad2b7ebd3d9dbc7cd88aed7605a3", "dd1ed22384f8b944e
 HOME_ASSISTANT = "b711f6b8ec0b30aae368470600d166e9c836e9c9"
 FRENCH_NEWS = "0fe35f0d68"
 SWIFT, EIGHTEEN_F = "0105e139a22938561c700cfbb89ddc3ebe402f0c", "0a55c75e6d9bc71c80136a3867dac52356177443"
+CARPENTRIES, OPTECH = "68751fe788b156b50ef911539aef3d0cb876a3e0", "082bd77bb8008b8a31df390d0a515f4b6413b082"
 EIGHTEEN_F_AUTHORS = "40da2c9b0b85912801a178b0738638f9437c41a5"  # the last with the names of those who posts name by id
 LEAST_WORDS = {
     "speeches": 80, "eips": 120, "posts": 150, "peps": 200, "kubernetes": 200, "diplomatic": 200, "rfcs": 150,
     "godot": 150, "home assistant": 150, "swift": 150, "18f": 150,
     "rust blog": 150, "ipfs": 150, "wikinews": 120, "french": 170,
+    "carpentries": 150, "optech": 150,
 }  # fmt: skip
 PRESIDENTS = {
     "lbjohnson": "Lyndon B. Johnson", "reagan": "Ronald Reagan", "fdroosevelt": "Franklin D. Roosevelt",
@@ -275,10 +277,14 @@ DIPLOMATIC_VOLUMES = {
     "International Monetary Policy, 1969–1972",
     "frus1964-68v34": "Foreign Relations of the United States, 1964–1968, Volume XXXIV, Energy Diplomacy and Global "
     "Issues",
+    "frus1977-80v17p1": "Foreign Relations of the United States, 1977–1980, Volume XVII, Part 1, Horn of Africa",
+    "frus1977-80v17p2": "Foreign Relations of the United States, 1977–1980, Volume XVII, Part 2, Sub-Saharan Africa",
+    "frus1977-80v17p3": "Foreign Relations of the United States, 1977–1980, Volume XVII, Part 3, North Africa",
     "frus1961-63v15": "Foreign Relations of the United States, 1961–1963, Volume XV, Berlin Crisis, 1962–1963",
 }
 PANAMA, EAST_ASIA = r"frus1969-76v22|frus1977-80v29", r"frus1969-76v(?:01|19p[12])"
 BERLIN, ECONOMY = r"frus1961-63v(?:06|15)", r"frus1969-76v03|frus1964-68v34"
+AFRICA = r"frus1977-80v17p[123]"
 _TEI = {"t": "http://www.tei-c.org/ns/1.0"}
 
 
@@ -451,6 +457,83 @@ def list_18f_posts(clone: Path) -> Iterator[CorpusFile]:
         yield CorpusFile(f"{day}-{match[3]}.md", (*head, f"Date: {day}"), text)
 
 
+_LINK = r"\([^()]*(?:\([^()]*\)[^()]*)*\)"
+_REFERENCE = re.compile(r"(?m)^[ \t]*\[([^\]^]+)\]:[ \t]*\S+[ \t]*(?:\n|\Z)")
+_LESS_COMMON_MARKUP = re.compile(
+    r"</?(abbr|button|link|sub|main|font|figurecaption|colgroup|iframe|noscript)\b[^>]*>|<time [^>]*>|</time>", re.I
+)
+
+
+def clean_page(text: str) -> str:
+    """A page of a site whose template tags are filled in: no comments, links, images, attributes or tags."""
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r"[ \t]*\{(?::[^{}\n]*|[.#][\w-]+)\}", "", text)
+    labels = {" ".join(label.lower().split()) for label in _REFERENCE.findall(text)}
+    text = re.sub(rf"!\[[^\]]*\](?:{_LINK}|\[[^\]]*\])", "", _REFERENCE.sub("", text))
+    text = re.sub(rf"\[([^\[\]]*)\]{_LINK}", r"\1", text)
+    text = re.sub(r"(?m)^[ \t]*\[\^[^\]]+\]:[ \t]*", "Note: ", text)
+    text = _LESS_COMMON_MARKUP.sub("", clean_around_code(re.sub(r"\[\^[^\]]+\]", "", text)))
+
+    def show(found: re.Match[str]) -> str:
+        return found[1] if " ".join(found[1].lower().split()) in labels else found[0]
+
+    text = re.sub(r"<((?:https?://|mailto:)[^>\s]+)>", r"\1", re.sub(r"\[([^\[\]]+)\](?!\()", show, text))
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"(?m)[ \t]+$", "", text.replace("\xa0", " "))).strip()
+
+
+def list_carpentries_posts(clone: Path) -> Iterator[CorpusFile]:
+    """Posts in Markdown, from the end of 2014 on; what two of the sites behind this one posted is taken once."""
+    ((_, told),) = read_repository(clone, CARPENTRIES, r"config/_default/params\.yaml$")
+    known, seen = yaml.safe_load(told), set[tuple[str, str]]()
+    posts = r"content/posts/\d{4}/\d{2}/(\d{4}-\d{2}-\d{2})?-?(.+)\.md$"
+    for match, raw in read_repository(clone, CARPENTRIES, posts):
+        parts = re.match(r"\ufeff?---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        if not parts:
+            continue
+        fields = {key.lower(): value for key, value in yaml.safe_load(parts[1].replace("\t", " ")).items()}
+        body = re.sub(r"\{\{<\s*param (\S+)\s*>\}\}", lambda found: str(known.get(found[1], "")), parts[2])
+        body = re.sub(r"(?m)^(?:<p><b>|\*+)This post originally appeared on the .*$", "", body)
+        text = clean_page(re.sub(r"\{%.*?%\}|\{\{.*?\}\}", "", body, flags=re.S))
+        day = str(fields.get("date") or match[1] or "")[:10]
+        said = {(day[:4], one) for one in re.split(r"(?<=[.!?:]) ", " ".join(text.split())) if one.count(" ") > 4}
+        if not day or len(text.split()) < LEAST_WORDS["carpentries"] or 2 * len(said & seen) > len(said):
+            continue
+        seen |= said
+        names = fields.get("authors") or []
+        authors = ", ".join(map(str, names if isinstance(names, list) else [names]))
+        head = (" ".join(_MARKUP.sub("", str(fields["title"])).split()), *([f"Author: {authors}"] if authors else []))
+        name = f"{day}-{match[2].replace('/', '-')}.md"
+        yield CorpusFile(name, (*head, "Publisher: The Carpentries", f"Date: {day}"), text)
+
+
+def list_optech_newsletters(clone: Path) -> Iterator[CorpusFile]:
+    """Newsletters, with the articles and the lists of questions that the site includes in them."""
+    included = {match[1]: raw for match, raw in read_repository(clone, OPTECH, r"_includes/(specials/.+\.md)$")}
+    for match, raw in read_repository(clone, OPTECH, r"_posts/en/newsletters/(\d{4}-\d{2}-\d{2})-(.+)\.md$"):
+        parts = re.match(r"---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        fields = yaml.safe_load(parts[1]) if parts else {}
+        text = clean_page(fill_in(parts[2], included, str(fields.get("excerpt", "")))) if parts else ""
+        if len(text.split()) < LEAST_WORDS["optech"]:
+            continue
+        head = (str(fields["title"]).strip(), "Publisher: Bitcoin Optech", f"Date: {match[1]}")
+        yield CorpusFile(f"{match[1]}-{match[2]}.md", head, text)
+
+
+def fill_in(text: str, included: dict[str, str], excerpt: str) -> str:
+    """A text in Liquid with its articles, questions with answers, and values; without other tags."""
+    text = re.sub(r"\{%\s*include (specials/\S+)\s*%\}", lambda found: included.get(found[1], ""), text)
+    text = re.sub(r"\{%-?\s*comment\s*-?%\}.*?\{%-?\s*endcomment\s*-?%\}", "", text, flags=re.S)
+
+    def list_details(found: re.Match[str]) -> str:
+        told = re.findall(r'\b([qa])\d="([^"]*)"', found[1])
+        return "".join(f"- {said}\n\n" if kind == "q" else f"  {said}\n\n" for kind, said in told)
+
+    text = re.sub(r"\{%\s*include functions/details-list\.md(.*?)%\}", list_details, text, flags=re.S)
+    values = {"page.excerpt": excerpt, **dict(re.findall(r"\{%-?\s*assign ([\w-]+) *= *[\"'](.*?)[\"']\s*-?%\}", text))}
+    text = re.sub(r"\{%.*?%\}", "", text, flags=re.S)
+    return re.sub(r"\{\{\s*([^{}]*?)\s*\}\}", lambda found: values.get(found[1], ""), text)
+
+
 def list_wikinews(clone: Path) -> Iterator[CorpusFile]:
     """Articles, without interviews and without short ones. Links and lists between paragraphs are left out."""
     for _, raw in read_repository(clone, WIKINEWS, r"out/news/autogum_news_doc\d+\.xml$"):
@@ -515,7 +598,10 @@ CORPORA: dict[str, tuple[str, Callable[[Path], Iterator[CorpusFile]]]] = {
     "swift_evolution": ("swift-evolution", list_swift_proposals),
     "18f_blog": ("18f.gsa.gov", list_18f_posts),
     "berlin_and_khrushchev": ("frus", partial(list_diplomatic_documents, volumes=BERLIN)),
+    "carter_and_africa": ("frus", partial(list_diplomatic_documents, volumes=AFRICA)),
     "french_news": ("WiNER-fr", list_french_news),
+    "carpentries_blog": ("carpentries.org", list_carpentries_posts),
+    "bitcoin_optech": ("bitcoinops.github.io", list_optech_newsletters),
 }
 
 

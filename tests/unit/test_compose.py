@@ -10,7 +10,7 @@ from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs
 from openassay.nodes.draft_checker import DraftChecker
-from openassay.nodes.mend import _fill_gaps, _Place, is_plain_title, shorten_question
+from openassay.nodes.mend import _fill_gaps, _Place, is_plain_title, list_common_words, shorten_question
 from openassay.nodes.report import build_sections
 from openassay.reasoning.base import (
     Draft,
@@ -365,6 +365,15 @@ def test_a_title_of_two_parts_has_no_name_for_its_colon() -> None:
         "The price of calm: river trade since 2000", ["How has the river trade developed since 2000?"]
     )
     assert not is_plain_title("The price of Prussia: river trade", ["How has the river trade developed since 2000?"])
+
+
+def test_a_title_has_names_that_several_documents_tell() -> None:
+    wide = [make_claim(number, f"Prussian barges {what}.") for number, what in enumerate(("paid", "waited", "left"), 1)]
+    known = ["How has the river trade developed since 2000?", " ".join(list_common_words(wide))]
+    assert is_plain_title("Prussian barges and the river trade", known)
+
+    alone = [wide[0], *(one.model_copy(update={"spans": wide[0].spans}) for one in wide[1:])]
+    assert "Prussian" not in list_common_words(alone)
 
 
 def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> None:

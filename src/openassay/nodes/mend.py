@@ -3,7 +3,7 @@ claims' own words what is left of them."""
 
 import asyncio
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from openassay.verification.verdict import ClaimMatcher
 MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 40, 16  # that a title is held against, and may have
 LONGEST_TITLE = 110  # characters of a question that stands as a title
 MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in its claims
+COMMON = 3  # documents whose claims have a word that the title of a report may have: one page alone can plant none
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
 SAID_AGAIN = 0.6  # of its words in another sentence: it says nothing new
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
@@ -29,6 +30,7 @@ MOST_BESIDE = 16  # sentences that one which sums up is shown with
 MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
 
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+_WORD = re.compile(r"[^\W\d_]+(?:[-’'][^\W\d_]+)*")
 _POINTS_BACK = re.compile(
     r"(?:It|Its|He|His|She|Her|They|Their|This|That|These|Those|Such|Both|Neither|The (?:latter|former|same|other))\b"
 )
@@ -139,7 +141,7 @@ async def settle_titles(
             # What stands over everything may name only what was asked and what was read.
             texts = [request.plan.goal, *request.titles.values()]
             years = _YEAR.findall(" ".join(request.heads.values()))
-            texts += [claim.text for claim in some] if at < len(titles) else years
+            texts += [claim.text for claim in some] if at < len(titles) else [*years, " ".join(list_common_words(some))]
             if some and is_plain_title(title, texts):
                 about = DraftSentence(text=f"What follows tells of this: {title}")
                 asked[at] = build_pair(about, some[:MOST_TITLE_CLAIMS], request.heads)
@@ -171,6 +173,15 @@ def name_by_questions(own: Sequence[Claim], plan: Plan, used: Sequence[str]) -> 
     sections = {question.id: question.section for question in plan.questions}
     told = Counter(sections[id] for claim in own for id in claim.questions if id in sections)
     return next((name for name, _ in told.most_common() if name not in used), UNTITLED)
+
+
+def list_common_words(claims: Iterable[Claim]) -> list[str]:
+    """The words, as they are spelled, of claims that rest on several documents between them."""
+    documents = defaultdict[str, set[str]](set)
+    for claim in claims:
+        for word in _WORD.findall(claim.text):
+            documents[word].update(span.document for span in claim.spans)
+    return [word for word, told in documents.items() if len(told) >= COMMON]
 
 
 def is_plain_title(title: str, known: Sequence[str]) -> bool:
