@@ -13,6 +13,7 @@ _LINKED_CITATION = re.compile(r"\[\[S?(\d+)\]\]\([^)\s]*\)")
 _LEGEND = re.compile(r"^.*[∴✓⚠][^·\n]*·[^·\n]*[∴✓⚠].*$", re.M)  # what the marks mean
 _MARK = re.compile(r"[ \t]*[∴✓⚠]+")
 _TAG = re.compile(r"</?[a-zA-Z][^>\n]*>")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|~<>-])")  # which no reader of the page would see
 _NUMBERS = r"\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]"  # a year in brackets is no citation
 _CITATIONS = re.compile(rf"([.!?;:,]?)((?:[ \t]*{_NUMBERS})+)")
 
@@ -33,7 +34,7 @@ def normalise(report: str) -> str:
         told = [numbers.setdefault(number, len(numbers) + 1) for number in list_numbers(found[2])]
         return f" [{', '.join(map(str, dict.fromkeys(told)))}]{found[1]}"
 
-    return _CITATIONS.sub(rewrite, text).strip() + "\n"
+    return _ESCAPE.sub(r"\1", _CITATIONS.sub(rewrite, text)).strip() + "\n"
 
 
 def list_numbers(citations: str) -> list[int]:

@@ -10,7 +10,7 @@ from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs
 from openassay.nodes.draft_checker import DraftChecker
-from openassay.nodes.mend import _fill_gaps, _Place, is_plain_title, list_common_words, shorten_question
+from openassay.nodes.mend import _fill_gaps, _Place, follow_alone, is_plain_title, list_common_words, shorten_question
 from openassay.nodes.report import build_sections
 from openassay.reasoning.base import (
     Draft,
@@ -21,10 +21,11 @@ from openassay.reasoning.base import (
     SynthesisPair,
     WriteRequest,
 )
-from openassay.reasoning.llm.compose import NumberedClaims, show_text
+from openassay.reasoning.llm.compose import NumberedClaims, shorten_passages, show_text
 from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks, split_with_marks
 from openassay.reasoning.llm.step import read_texts
 from openassay.state import NumberedSource
+from openassay.verification.context import read_context
 from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 from tests.unit.test_language_reasoner import Events, plan_of, reasoner
@@ -386,7 +387,7 @@ def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> N
     final = {place: None if place.sentence in (1, 4) else sentence for place, sentence in drafted.items()}
     checker = DraftChecker({}, {}, ClaimMatcher(CLAIMS, {}), KnownTerms([GOAL]), GOAL)
 
-    [section] = _fill_gaps(draft, final, drafted, checker)
+    [section] = _fill_gaps(draft, final, drafted, checker, {})
 
     kept = [(one.text, one.opens, one.item, one.lead) for own in section for one in own]
     assert kept == [
@@ -402,7 +403,8 @@ async def test_a_cell_that_is_mended_stays_in_its_place() -> None:
     answer = {"sentences": [{"sentence": 1, "kind": "fact", "claims": [1], "text": "190.1 million"}]}
     mind, models, _ = reasoner(answer, room=CAPABLE)
 
-    made = (await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS)))[failure]
+    made = (await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS)))[failure].sentence
+    assert made
 
     assert "191 million (in a table; row: 2021; column: Tonnes; both stay)" in models.prompts[0].text
     assert made.text == "2021, Tonnes: 190.1 million"
@@ -417,7 +419,8 @@ async def test_an_item_that_is_mended_stays_one(text: str, lead: str) -> None:
         {"sentences": [{"sentence": 1, "kind": "fact", "claims": [1], "text": text}]}, room=CAPABLE
     )
 
-    made = (await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS)))[failure]
+    made = (await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS)))[failure].sentence
+    assert made
 
     assert "**Tonnage:** it was 191 million. [1]" in models.prompts[0].text
     assert (made.opens, made.item, made.lead) == (True, True, lead)
@@ -475,11 +478,59 @@ async def test_sentences_that_failed_are_mended_in_one_call() -> None:
 
     mended = await mind.mend(MendRequest(claims=CLAIMS, failures=failures, heads=HEADS))
 
-    assert {failure.sentence.text: made.text for failure, made in mended.items()} == {
+    assert {failure.sentence.text: made.sentence and made.sentence.text for failure, made in mended.items()} == {
         "It carried 6 tonnes.": CLAIMS[0].text
     }
     [prompt] = models.prompts
     assert "Wrong: 5 stands in no passage" in prompt.text
+
+
+async def test_a_sentence_whose_predecessor_is_lost_reads_as_the_writer_says() -> None:
+    asked = DraftSentence(text="The port asked for barges and tugs.", claims=("C1",))
+    given = DraftSentence(text="The council gave it some of them.", claims=("C2",))
+    other = DraftSentence(text="The count was put in doubt.", claims=("C3",))
+    failure = FailedSentence(section="Port", sentence=asked, reason="not borne out", after=given.text)
+    said = {"sentence": 1, "kind": "fact", "claims": [], "text": "", "after": "The council gave the port some barges."}
+    mind, _, _ = reasoner({"sentences": [said]}, room=CAPABLE)
+
+    mended = await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS))
+
+    drafted = {_Place(0, at): one for at, one in enumerate((asked, given, other))}
+    final = {place: None if one is asked else one for place, one in drafted.items()}
+    alone = follow_alone(drafted, final, {asked: mended[failure]})
+    assert [(place.sentence, one.text, one.claims) for place, one in alone.items()] == [
+        (1, "The council gave the port some barges.", ("C2", "C1"))
+    ]
+    draft = Draft(title="Port", sections=(DraftSection(title="Port", sentences=(asked, given, other)),))
+    checker = DraftChecker({}, {}, ClaimMatcher(CLAIMS, {}), KnownTerms([GOAL]), GOAL)
+    [section] = _fill_gaps(draft, final, drafted, checker, alone)
+    assert [one.text for own in section for one in own] == ["The council gave the port some barges.", other.text]
+    kept = {**final, _Place(0, 0): asked}  # mended after all
+    [section] = _fill_gaps(draft, kept, drafted, checker, alone)
+    assert [one.text for own in section for one in own] == [asked.text, given.text, other.text]
+
+
+def test_a_judge_is_shown_what_else_of_a_document_bears_on_a_sentence() -> None:
+    quote = "The council met on Monday about the port."
+    filler = " ".join(f"Item {number} was put off." for number in range(120))
+    bearing = "The harbour master warned that tugs were too old for winter ice."
+    text = f"{quote} {filler} {bearing} {filler}"
+    document = Document(hash="d", text=text, url="file:///d.txt", title="Minutes", fetched=datetime.now(UTC))
+    context = read_context(document, [QuoteSpan(document="d", start=0, end=len(quote), quote=quote)])
+
+    assert bearing not in context.text
+    assert bearing in context.add_bearing("The harbour master said that the tugs were too old for ice.").text
+    assert context.add_bearing("The council met about the port.") == context
+
+
+def test_the_longest_passages_lose_their_ends_and_short_ones_none() -> None:
+    claims = NumberedClaims(CLAIMS, HEADS)
+    long, short = "A sentence of some length stands here. " * 400, "One sentence. And another."
+    shown = shorten_passages({"doc1": long, "doc2": short, "doc3": long}, claims, 4_000)
+
+    assert shown["doc2"] == short
+    assert len(shown["doc1"]) == len(shown["doc3"]) < len(long)
+    assert sum(map(len, shown.values())) <= 14_000
 
 
 async def test_whether_a_sentence_follows_is_the_model_s_to_say_and_else_the_floor_s() -> None:

@@ -81,7 +81,10 @@ async def draw_claims(
         named = sentence.documents
         if bound and has_few_words(sentence, bound):  # its words are those of sentences that no claim was drawn from
             named = tuple(dict.fromkeys((*named, *(span.document for claim in bound for span in claim.spans))))
-        added = [draw(sentence.text, name) for name in named[:MOST_DOCUMENTS] if name in quoted]
+        # Beside other claims, what has none of its words is no source of it.
+        told = [one for one in named[:MOST_DOCUMENTS] if one in quoted]
+        speaking = [one for one in told if find_sentences(sentence.text, read_passage(one))]
+        added = [draw(sentence.text, name) for name in (speaking if bound or speaking else told)]
         # What became of PEP 298 stands in PEP 298, be it that another document is named for it.
         missing = tell_missing(sentence, bound) if bound else ""
         for name in find_named_documents(sentence.text, labels):

@@ -118,12 +118,29 @@ class DraftChecker:
     def read_contexts(self, sentence: DraftSentence) -> list[EvidenceContext]:
         return read_contexts([span for claim in self.find_bound(sentence) for span in claim.spans], self._documents)
 
-    def read_passages(self, claims: Sequence[Claim]) -> dict[str, str]:
-        """What the documents of claims say around their quotes, for a judge who is to understand by it."""
+    def read_whole_contexts(self, sentence: DraftSentence) -> list[EvidenceContext]:
+        """The same for a judge: with what else of these documents the writer may have had in mind."""
+        return [found.add_bearing(sentence.text) for found in self.read_contexts(sentence)]
+
+    def read_passages(self, sentences: Sequence[tuple[DraftSentence, Sequence[Claim]]]) -> dict[str, str]:
+        """What the documents of claims say around their quotes, and what else there bears on the sentences that rest on
+        them, for a judge who is to understand by it."""
         spans: dict[str, list[QuoteSpan]] = {}
-        for span in dict.fromkeys(span for claim in claims for span in claim.spans):
-            spans.setdefault(span.document, []).append(span)
-        return {name: read_context(self._documents[name], own, JUDGED_WORDS).text for name, own in spans.items()}
+        told: dict[str, list[str]] = {}
+        for sentence, claims in sentences:
+            own = dict.fromkeys(span for claim in claims for span in claim.spans)
+            for span in own:
+                if span not in spans.setdefault(span.document, []):
+                    spans[span.document].append(span)
+            for name in dict.fromkeys(span.document for span in own):
+                told.setdefault(name, []).append(sentence.text)
+        passages = dict[str, str]()
+        for name, some in spans.items():
+            found = read_context(self._documents[name], some, JUDGED_WORDS)
+            for text in told[name]:
+                found = found.add_bearing(text)
+            passages[name] = found.text
+        return passages
 
     def find_problem(self, sentence: DraftSentence) -> str:
         """Say what is certain to be wrong with a sentence, whatever a judge says; empty if nothing is."""

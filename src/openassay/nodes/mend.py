@@ -13,7 +13,15 @@ from openassay.models.plan import Plan
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs, draw_claims, rank_claims
 from openassay.nodes.draft_checker import NO_CLAIM, DraftChecker
 from openassay.nodes.verify import judge_statements
-from openassay.reasoning.base import Draft, DraftSentence, FailedSentence, MendRequest, SynthesisPair, WriteRequest
+from openassay.reasoning.base import (
+    Draft,
+    DraftSentence,
+    FailedSentence,
+    MendedSentence,
+    MendRequest,
+    SynthesisPair,
+    WriteRequest,
+)
 from openassay.text.words import stems
 from openassay.verification.synthesis import settle_figures, shorten_claim, spell_versions, tell_figure
 from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
@@ -68,7 +76,7 @@ async def find_failures(
             syntheses.append(sentence)
         elif sentence.claims and not checker.is_verbatim(sentence):
             facts.append(sentence)
-    contexts = [await asyncio.to_thread(checker.read_contexts, sentence) for sentence in facts]
+    contexts = [await asyncio.to_thread(checker.read_whole_contexts, sentence) for sentence in facts]
     limits = [
         build_pair(DraftSentence(text=f"{LIMITS} {one.text}"), around[one][:MOST_FRAME_CLAIMS], heads)
         for one in frames
@@ -76,7 +84,7 @@ async def find_failures(
     ]
     told = beside or {}
     bound = [checker.find_bound(one) for one in syntheses]
-    passages = await asyncio.to_thread(checker.read_passages, [claim for some in bound for claim in some])
+    passages = await asyncio.to_thread(checker.read_passages, list(zip(syntheses, bound, strict=True)))
     pairs_of_syntheses = [
         build_pair(one, some, heads)._replace(
             beside=told.get(one, ()),
@@ -275,16 +283,20 @@ async def settle_draft(
         and checker.find_bound(sentence)
         and draft.sections[place.section].sentences[place.sentence].claims
     ]
+    alone = dict[_Place, DraftSentence]()
     reworded = {
         sentence: settle(found.rewordings[sentence])
         for place, sentence in drafted.items()
         if sentence in found.rewordings and not draft.sections[place.section].sentences[place.sentence].claims
     }
     if (failed or reworded) and mend:
-        mended = await mend_sentences(failed, tuple(claims.values()), request, context) if failed else {}
-        mended = {sentence: settle(made) for sentence, made in mended.items()} | reworded
+        said = await mend_sentences(failed, tuple(claims.values()), request, context) if failed else {}
+        mended = {sentence: settle(one.sentence) for sentence, one in said.items() if one.sentence} | reworded
+        alone = {place: settle(one) for place, one in follow_alone(drafted, final, said).items()}
         summing = {made: beside[sentence] for sentence, made in mended.items() if sentence in beside}
-        again = await find_failures(mended.values(), checker, request.heads, context, beside=summing)
+        again = await find_failures(
+            [*mended.values(), *alone.values()], checker, request.heads, context, beside=summing
+        )
         for place, sentence in drafted.items():
             made = mended.get(sentence) if sentence in failures else None
             if made:  # or what the judge has left of it
@@ -293,7 +305,8 @@ async def settle_draft(
             others = [other for at, other in final.items() if other and at.section == place.section and at != place]
             if (made := final[place]) and says_nothing_new(made, others):
                 final[place] = None
-    settled = _fill_gaps(draft, final, drafted, checker)
+        alone = {place: one for place, one in alone.items() if one not in again.reasons}
+    settled = _fill_gaps(draft, final, drafted, checker, alone)
     told = {id for section in settled for kept in section for one in kept for id in one.claims}
     needed = {id: claim for id, claim in drawn.items() if id in told}
     for section in settled:
@@ -353,11 +366,29 @@ def list_beside(draft: Draft, drafted: Mapping[_Place, DraftSentence]) -> dict[D
 
 async def mend_sentences(
     failed: Sequence[FailedSentence], claims: tuple[Claim, ...], request: WriteRequest, context: ResearchContext
-) -> dict[DraftSentence, DraftSentence]:
+) -> dict[DraftSentence, MendedSentence]:
     asked = MendRequest(
         claims=claims, failures=tuple(dict.fromkeys(failed)), banned=request.banned, heads=request.heads
     )
     return {failure.sentence: made for failure, made in (await context.reasoner.mend(asked)).items()}
+
+
+def follow_alone(
+    drafted: Mapping[_Place, DraftSentence],
+    final: Mapping[_Place, DraftSentence | None],
+    mended: Mapping[DraftSentence, MendedSentence],
+) -> dict[_Place, DraftSentence]:
+    """How sentences that passed would read where the one before them is lost: they rest on the claims of both."""
+    alone = dict[_Place, DraftSentence]()
+    for place, sentence in drafted.items():
+        next_place = _Place(place.section, place.sentence + 1)
+        kept = final.get(next_place)
+        if final[place] is None and sentence in mended and mended[sentence].after and kept and not kept.cell:
+            both = tuple(dict.fromkeys((*kept.claims, *sentence.claims)))
+            kind = "synthesis" if "synthesis" in (kept.kind, sentence.kind) else kept.kind
+            told = {"text": mended[sentence].after, "claims": both, "kind": kind, "lead": ""}
+            alone[next_place] = kept.model_copy(update=told)
+    return alone
 
 
 def says_nothing_new(sentence: DraftSentence, others: Sequence[DraftSentence]) -> bool:
@@ -374,9 +405,11 @@ def _fill_gaps(
     final: Mapping[_Place, DraftSentence | None],
     drafted: Mapping[_Place, DraftSentence],
     checker: DraftChecker,
+    alone: Mapping[_Place, DraftSentence],
 ) -> SentencesBySection:
     """Leave out what was lost, and nothing twice in body sections; an abstract may say what a section says. A body
-    section that has lost all it said is told in its claims' own words."""
+    section that has lost all it said is told in its claims' own words. `alone`: how sentences read whose predecessor
+    is lost."""
     body = {at for at, section in enumerate(draft.sections) if section.role == "body"}
     empty = body - {place.section for place, sentence in final.items() if sentence and sentence.claims}
     told = {id for place, sentence in final.items() if sentence and place.section in body for id in sentence.claims}
@@ -393,6 +426,8 @@ def _fill_gaps(
             left = [claim for claim in checker.find_bound(old) if claim.id not in told]
             told |= {claim.id for claim in left}
             own = tuple(DraftSentence(text=claim.text, claims=(claim.id,)) for claim in left)
+        elif sentence and lost and place in alone:
+            own = (alone[place],)
         elif sentence and lost and _POINTS_BACK.match(sentence.text) and not sentence.cell:
             own = ()  # what it points back to is not there, and it would speak of something else
         else:

@@ -186,7 +186,7 @@ _ALONE: dict[Field, str] = {
     "legal": "legal illegal unlawful liability liable sue attorney lawyer solicitor tenant landlord eviction divorce "
     "alimony probate gdpr ccpa copyright statute litigation defamation trademark "
     "mietrecht arbeitsrecht anwalt kundigung avocat juridique abogado demanda",
-    "financial": "invest investing investment investor mortgage pension dividend bitcoin cryptocurrency crypto etf "
+    "financial": "invest investing investment investor mortgage pension dividend etf "
     "forex annuity brokerage geldanlage aktie aktien hypothek investissement hypotheque inversion hipoteca acciones",
 }
 _WITH_ANOTHER: dict[Field, str] = {
@@ -194,7 +194,8 @@ _WITH_ANOTHER: dict[Field, str] = {
     "tablet pill depression stroke heart supplement",
     "legal": "law court contract regulation right visa inheritance clause employer dismissal penalty permit rent "
     "license compliance",
-    "financial": "stock bond portfolio retirement loan fund trading valuation savings tax buy hedge debt",
+    "financial": "stock bond portfolio retirement loan fund trading valuation savings tax buy sell price hedge debt "
+    "bitcoin cryptocurrency crypto",
 }
 _PHRASES: dict[Field, str] = {
     "medical": r"side effects?|blood pressure|clinical trials?|mental health|weight loss drugs?",

@@ -38,6 +38,7 @@ from openassay.verification.terms import KnownTerms
 from openassay.verification.verdict import ClaimMatcher
 
 MOST_WORDS, LEAST_WORDS = 38_000, 120  # of all passages that a writer is shown, and of each
+NEWEST, NEWER = 8, 1.6  # one document of so many is among the newest, and is shown at so much greater length
 LONGEST_SUBJECT = 6  # words of what an opening names
 CONFIDENT, PLAIN = 8.0, 6.0  # confidence from which on nothing need be said of it, and from which on no doubt
 
@@ -254,8 +255,15 @@ def collect_passages(claims: Iterable[Claim], documents: Mapping[str, Document])
         if claim.verdict is Verdict.SUPPORTED:
             for span in claim.spans:
                 spans.setdefault(span.document, []).append(span)
-    # A document that more was drawn from is shown at greater length.
-    shares = {name: len(set(own)) ** 0.5 for name, own in spans.items() if name in documents}
+    # A document that more was drawn from is shown at greater length, and so are the newest: what they say of how things
+    # stand may be what nobody asked for and no claim has.
+    days = sorted((day for name in spans if name in documents and (day := documents[name].published)), reverse=True)
+    newest = days[len(days) // NEWEST] if days else None
+    shares = {
+        name: len(set(own)) ** 0.5 * (NEWER if newest and (documents[name].published or newest) > newest else 1.0)
+        for name, own in spans.items()
+        if name in documents
+    }
     room = MOST_WORDS / max(1.0, sum(shares.values()))
     return {
         name: read_context(

@@ -237,6 +237,13 @@ class FailedSentence(Record):
     after: str = ""
 
 
+class MendedSentence(Record):
+    """What can stand of a sentence, if anything, and how the one behind it reads where that is lost too."""
+
+    sentence: DraftSentence | None
+    after: str = ""
+
+
 class MendRequest(Record):
     """Sentences of a composed draft that did not pass, all of them at once."""
 
@@ -333,7 +340,7 @@ class Reasoner(Protocol):
 
     async def write(self, request: WriteRequest) -> Draft: ...
 
-    async def mend(self, request: MendRequest) -> Mapping[FailedSentence, DraftSentence]:
+    async def mend(self, request: MendRequest) -> Mapping[FailedSentence, MendedSentence]:
         """Return what can stand of sentences that failed; one that is left out is lost."""
         ...
 

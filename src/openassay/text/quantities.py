@@ -12,6 +12,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from openassay.text.words import spell_hyphens
+
 # Numbers in words: twenty-five, three hundred and six thousand, two thirds.
 
 _SMALL = (
@@ -362,7 +364,7 @@ def find_quantities(text: str) -> tuple[Quantity, ...]:
 # A sentence is looked at as a finding, a claim, a witness and a part of the report: five times and more in a run.
 @lru_cache(maxsize=4096)
 def _find_in_text(text: str) -> tuple[Quantity, ...]:
-    clean = _LIST_MARK.sub(_blank_out, _CITATION.sub(_blank_out, text))
+    clean = _LIST_MARK.sub(_blank_out, _CITATION.sub(_blank_out, spell_hyphens(text)))
     lowered = _WORD_CAPITALS.sub(lambda match: match.group().lower(), clean)
     figures: list[_QuantityWithScale] = []
     position = 0

@@ -74,10 +74,20 @@ IRREGULAR = dict(pair.split(":") for pair in _PAIRS.split())
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
+# Hyphens that are no ASCII, and the dash that some print within a designation: "F‑16", "OV–10"; not "1990–91".
+_HYPHEN = re.compile(r"[\u2010\u2011]|(?<=[^\W\d_])\u2013(?=\d)")
+
+
+def spell_hyphens(text: str) -> str:
+    """Return the text with all hyphens spelled alike; nothing moves."""
+    return text if text.isascii() else _HYPHEN.sub("-", text)
+
+
 def fold(text: str) -> str:
-    """Case and diacritics removed."""
+    """Case and diacritics removed, hyphens spelled alike."""
     if text.isascii():  # of English nearly every word, thirty times as fast
         return text.lower()
+    text = spell_hyphens(text)
     return _BEYOND_ASCII.sub(_strip_accents, unicodedata.normalize("NFKD", text.casefold()))
 
 

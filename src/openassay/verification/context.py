@@ -14,7 +14,7 @@ from typing import NamedTuple
 from openassay.models.evidence import Claim, Document, QuoteSpan
 from openassay.text.injection import find_instructions
 from openassay.text.sentences import TextSpan, is_table_row, split_sentences
-from openassay.text.words import stems, words
+from openassay.text.words import STOP_WORDS, stems, words
 from openassay.verification.figures import check_figures, find_numbers_by_day
 from openassay.verification.names import check_names
 from openassay.verification.polarity import StatementProblem, check_polarity
@@ -26,6 +26,7 @@ REACH = 2_000  # characters on either side of a quote in which its neighbours ar
 LEAD = 1_500  # characters at the beginning of a document: how it begins
 MOST_NAMING = 60  # words of a sentence that names something
 MOST_ADDED = 3  # sentences that are shown to the reader besides the quotes
+BEARING = 3  # stems of a statement that its context lacks and a sentence elsewhere in the document has: it bears on it
 QUOTED = 0.5  # words that a quote is ahead of a sentence nobody quoted
 LONGEST = 50_000  # characters of a document in which a name is looked for
 LONGEST_AUTHOR = 80  # characters
@@ -68,6 +69,24 @@ class EvidenceContext(NamedTuple):
             if len(added) < MOST_ADDED and len(piece.text.split()) <= MOST_NAMING and told & set(words(piece.text)):
                 told -= set(words(piece.text))
                 added.append(piece)
+        pieces = sorted({*self.pieces, *added}, key=lambda piece: piece.start)
+        return self._replace(pieces=tuple(pieces)) if added else self
+
+    def add_bearing(self, statement: str) -> "EvidenceContext":
+        """With the sentences of the document that have most of a statement's words which the context lacks: who wrote
+        it had read more than the quotes."""
+        missing = set(stems(statement)) - STOP_WORDS - set(stems(f"{self.text} {self.head}"))
+        places = {piece.start for piece in self.pieces}
+        left = [(piece, set(stems(piece.text))) for piece in _split(self.whole, 0, LONGEST)] if missing else []
+        left = [(piece, said) for piece, said in left if piece.start not in places and len(missing & said) >= BEARING]
+        added = list[TextSpan]()
+        while left and len(added) < MOST_ADDED:
+            best, said = max(left, key=lambda one: len(missing & one[1]))
+            if len(missing & said) < BEARING:
+                break
+            missing -= said
+            added.append(best)
+            left.remove((best, said))
         pieces = sorted({*self.pieces, *added}, key=lambda piece: piece.start)
         return self._replace(pieces=tuple(pieces)) if added else self
 

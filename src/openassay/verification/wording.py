@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from openassay.text.negation import OPPOSITES
 from openassay.text.quantities import PartialDate, find_quantities
 from openassay.text.sentences import split_sentences
-from openassay.text.words import STOP_WORDS, content_words, fold, stem, words
+from openassay.text.words import STOP_WORDS, content_words, fold, spell_hyphens, stem, words
 from openassay.verification.names import GRAMMAR, is_same_name
 from openassay.verification.polarity import ProblemKind, StatementProblem
 
@@ -23,6 +23,7 @@ TokenKind = Literal["figure", "name", "word"]
 MOST, MOST_BEHIND, MOST_LINES = 100, 200, 100  # words of a sentence, words of a passage's sentence, sentences
 REACH = 6  # words beside it, on either side
 LEAST, LEAST_OF_FREE_WORDS = 2, 5  # a like stop word alone is chance; in a free wording two words are
+LEAST_GONE = 4  # where the rival is nowhere in the sentence: one word beside it is chance, two are not
 PLAIN, TELLING = 1, 2  # what a stop word beside it and any other word beside it count
 _TOKEN = re.compile(r"[^\W_]+(?:[-’'.&][^\W_]+)*|[,;:()]")
 _BE = frozenset("is was are were been being be".split())
@@ -98,7 +99,7 @@ def _find_rival(ours: Sequence[SentenceToken], at: int, lines: Sequence[Sequence
                     like += PLAIN if plain else TELLING
             if itself:
                 own = max(own, like)
-            elif like > rival:
+            elif like > rival and (like >= LEAST_GONE or any(_is_same_token(token, other) for other in ours)):
                 rival, shown = like, token.shown
     # Where words were left out its own place is half as it was: the rival's must be twice as like it.
     return shown if own > -1 and 2 * max(own, 0) < rival else ""
@@ -171,6 +172,7 @@ def _tokenize(text: str) -> list[SentenceToken]:
 
 def _tokenize_with_offsets(text: str) -> list[tuple[int, SentenceToken]]:
     """Words and figures with their places."""
+    text = spell_hyphens(text)
     figures = find_quantities(text)
     placed = [
         (item.start, SentenceToken(item.label or str(item.value), "figure", text[item.start : item.end], item.when))

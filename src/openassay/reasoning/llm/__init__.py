@@ -252,7 +252,7 @@ class LLMReasoner:
         await tokens.flush()
         return draft
 
-    async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.DraftSentence]:
+    async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.MendedSentence]:
         claims = compose.NumberedClaims(request.claims, request.heads)
 
         def build(failures: Sequence[base.FailedSentence], task: str) -> compose.MendJob:

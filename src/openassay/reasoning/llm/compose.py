@@ -17,6 +17,7 @@ from openassay.reasoning.base import (
     DraftSection,
     DraftSentence,
     FailedSentence,
+    MendedSentence,
     MendRequest,
     WriteRequest,
 )
@@ -214,15 +215,19 @@ def build_report_job(
 def shorten_passages(
     passages: Mapping[str, str], claims: NumberedClaims, room: int, others: int = 0
 ) -> Mapping[str, str]:
-    """Passages as far as a model has room for them beside the claims and `others`, in characters: each loses as much of
-    its end, up to a whole sentence."""
+    """Passages as far as a model has room for them beside the claims and `others`, in characters: the longest lose
+    their ends, up to a whole sentence, so that all that are cut are about as long."""
     listed = sum(len(claims.show(claim)) for group in claims.groups for claim in group.claims)
     whole = room * BYTES_PER_TOKEN
     most = max(whole * PASSAGE_SHARE, whole - listed - others - TASK_CHARACTERS)
-    length = sum(len(passages.get(group.document, "")) for group in claims.groups)
-    if length <= most:
-        return passages
-    return {name: cut_at_sentence(text, int(len(text) * most / length)) for name, text in passages.items()}
+    shown = {group.document: passages.get(group.document, "") for group in claims.groups}
+    left, longest = most, 0.0
+    for count, length in zip(range(len(shown), 0, -1), sorted(map(len, shown.values())), strict=True):
+        longest = left / count
+        if length > longest:
+            return {name: cut_at_sentence(text, int(longest)) for name, text in shown.items()}
+        left -= length
+    return passages
 
 
 def cut_at_sentence(text: str, most: int) -> str:
@@ -341,13 +346,14 @@ class MendedForm(forms.OutputForm):
     claims: forms.Numbers
     text: forms.Text = ""
     derived: forms.Texts = []
+    after: forms.Text = ""
 
 
 class MendForm(forms.OutputForm):
     sentences: list[MendedForm]
 
 
-Mended = dict[FailedSentence, DraftSentence]
+Mended = dict[FailedSentence, MendedSentence]
 MendJob = Job[MendForm, FailedSentence, Mended]
 
 
@@ -403,11 +409,16 @@ def convert_mended(answer: MendForm, shown: Sequence[FailedSentence], claims: Nu
         marks = SentenceMarks(tuple(item.claims), follows, tuple(item.derived))
         made = build_sentence(clean_text(remove_marks(item.text)), marks, claims)
         if made and made.claims:
-            cell = failure.sentence.cell
-            if cell:
-                mended[failure] = place_in_table(made, cell.model_copy(update={"text": made.text}))
-            else:
-                old = failure.sentence
-                lead = old.lead if made.text.startswith(old.lead) else ""
-                mended[failure] = made.model_copy(update={"opens": old.opens, "item": old.item, "lead": lead})
+            made = place_as_before(made, failure.sentence)
+        after = clean_text(remove_marks(item.after)) if failure.after else ""
+        kept = made if made and made.claims else None
+        if kept or after:
+            mended[failure] = MendedSentence(sentence=kept, after="" if after == failure.after else after)
     return mended
+
+
+def place_as_before(made: DraftSentence, old: DraftSentence) -> DraftSentence:
+    if old.cell:
+        return place_in_table(made, old.cell.model_copy(update={"text": made.text}))
+    lead = old.lead if made.text.startswith(old.lead) else ""
+    return made.model_copy(update={"opens": old.opens, "item": old.item, "lead": lead})

@@ -268,7 +268,7 @@ class RuleReasoner:
         is_told = not found.is_row or asks_for_row(request.plan.goal, found, bound, self._reader)
         return write_table_answer(draft, found, bound, is_told=is_told)
 
-    async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.DraftSentence]:
+    async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.MendedSentence]:
         """Nothing is written freely here, so nothing can be mended."""
         return {}
 
