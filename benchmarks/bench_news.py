@@ -12,8 +12,8 @@ wrong value is an answer line without one.
 
 import argparse
 import asyncio
+import re
 import shutil
-import string
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ class Score(NamedTuple):
 
 
 def fold(text: str) -> str:
-    plain = "".join(" " if letter in string.punctuation else letter for letter in text.lower())
+    plain = re.sub(r"[\W_]", " ", text.lower())  # a pound sign is no punctuation to Python
     return f" {' '.join(plain.split())} "
 
 

@@ -1,11 +1,13 @@
 """Short answers: what a pointed question wants, what a source answers, who agrees and who does not."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.evaluation.ramdocs import MEASURES
@@ -14,8 +16,16 @@ from openassay.models.report import ShortAnswer
 from openassay.nodes.report import MAX_ANSWER_WORDS, build_answers, select_answers
 from openassay.reasoning.base import DisputeContext, DocumentOrigin, DraftAnswer, Quote
 from openassay.reasoning.rules.analyse import find_disagreements
-from openassay.reasoning.rules.short_answers import add_answer_quotes, find_answer_quotes, find_answers
-from openassay.text.answer_reader import AnswerReader
+from openassay.reasoning.rules.short_answers import (
+    add_answer_quotes,
+    find_answer_quotes,
+    find_answers,
+    stays_likeliest,
+)
+from openassay.reasoning.rules.short_answers.candidates import CandidateSpan
+from openassay.reasoning.rules.short_answers.options import AnswerOption
+from openassay.reasoning.rules.short_answers.question import parse_question
+from openassay.text.answer_reader import AnswerReader, PassageReading, PassageText, _Window
 from openassay.text.sentences import split_passages
 from openassay.verification.corroboration import CorroborationIndex
 from openassay.verification.sources import group_documents
@@ -119,6 +129,53 @@ def test_a_question_that_no_phrase_answers_gets_none(question: str) -> None:
 )
 def test_a_source_without_an_answer_gives_none(question: str, text: str) -> None:
     assert answered(question, text) == ()
+
+
+def test_what_is_as_likely_as_something_else_is_told_as_disputed_where_both_speak_of_one_thing() -> None:
+    question = "Who was the captain of the ferry that ran aground near the harbour of Ostrey?"
+    alone = "The captain of the ferry that ran aground near the harbour of Ostrey was Ada Quill."
+    other = "Tom Varn was the captain of a ferry which ran aground near the harbour of Ostrey on a Sunday."
+    assert [one.text for one in answered(question, alone)] == ["Ada Quill"]
+    both = answered(question, alone, other)
+    assert {one.text for one in both} == {"Ada Quill", "Tom Varn"}
+    assert all(one.disputed for one in both)
+    apart = "The Lund line is old. Jorgen Lamm was its captain until the strike, and he saw a ferry that ran aground."
+    assert [one.text for one in answered(question, alone, apart)] in ([], ["Ada Quill"])
+
+
+class _MarksBehind(AnswerReader):
+    """Marks the first of two words, and behind another passage the second."""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[PassageReading]:
+        return [self._mark(one, "Lund" if "Lund" in one.text and "Hall" in one.head else "Ostrey") for one in passages]
+
+    def _mark(self, passage: PassageText, word: str) -> PassageReading:
+        tokens = list(re.finditer(r"\w+", passage.text))
+        ends = np.array([20.0 if token[0] == word else -20.0 for token in tokens], dtype=np.float32)
+        places, stops = [token.span() for token in tokens], [len(tokens)] * len(tokens)
+        half = (ends / 2).astype(np.float32)
+        return PassageReading([_Window(places, stops, half - np.float32(word != "Lund"), half, 0.0)])
+
+
+def test_words_for_the_first_of_two_steps_are_no_answer() -> None:
+    question = "Toad Hall is a residential hall of a university that is located in which Nordic city?"
+    asked = parse_question(question)
+    assert asked is not None
+    hall, place = "Toad Hall is a hall of Ostrey, opened in 1974.", "Ostrey has been in Lund for ages."
+    best = AnswerOption(0, CandidateSpan(hall.index("Ostrey"), hall.index("Ostrey") + 6, 0.9), "Ostrey")
+    pieces, titles = [("hall", hall), ("place", place)], {"hall": "Toad Hall", "place": "Ostrey"}
+
+    assert not stays_likeliest(asked, best, pieces, pieces[1:], titles, _MarksBehind())
+    assert stays_likeliest(asked, best, pieces, [], titles, _MarksBehind())
+
+
+def test_what_only_a_long_text_makes_likely_does_not_keep_an_answer_back() -> None:
+    debt = "The factory is known as Zanon after its owner Luis Zanon, who had run up US$170 million in debt."
+    others = "The strike went on. " * 20 + "In those years the country had debts of $88 billion. " + "It rained. " * 20
+    [given] = answered(
+        "How much debt had the previous owner of the Zanon ceramics factory run up?", f"{debt}\n\n{others}"
+    )
+    assert given.text == "US$170 million"
 
 
 @pytest.mark.requirement("X-08")

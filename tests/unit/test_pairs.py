@@ -50,6 +50,12 @@ PUBLISHED = "2008-07-07"
          ("What age Ada Quill live to?", "What age Tom Varn?")),
         ("How many more people were killed in Ostrey than in Quill?", "more",
          ("How many people were killed in Ostrey?", "How many people were killed in Quill?")),
+        ("How many days apart were the crash in Ostrey and the one in Quill?", "span",
+         ("When was the crash in Ostrey?", "When was the one in Quill?")),
+        ("On 4 May 2009, did Ostrey or Quill have more cases, and how many more?", "more",
+         ("On 4 May 2009, how many cases did Ostrey have?", "On 4 May 2009, how many cases did Quill have?")),
+        ("Which of the two ships was launched first, the Kestrel or the Heron?", "order",
+         ("When was it that the Kestrel was launched?", "When was it that the Heron was launched?")),
     ],
 )  # fmt: skip
 def test_each_side_is_asked_alone(question: str, kind: str, asked: tuple[str, str]) -> None:
@@ -67,6 +73,7 @@ def test_each_side_is_asked_alone(question: str, kind: str, asked: tuple[str, st
         "Which disaster was worse, and why?",
         "Had it passed a test not long before the fire?",
         "How long did it take to build the tower?",
+        "How many days lay between Ostrey beating Quill and knocking out Lund?",
     ],
 )
 def test_other_questions_have_no_sides(question: str) -> None:
@@ -83,6 +90,8 @@ def test_other_questions_have_no_sides(question: str) -> None:
         ("last Friday evening", date(2008, 1, 4), date(2008, 1, 4)),
         ("today", date(2008, 1, 7), date(2008, 1, 7)),
         ("yesterday", date(2008, 1, 6), date(2008, 1, 6)),
+        ("March 7", date(2008, 3, 7), date(2008, 3, 7)),
+        ("May 7", date(2007, 5, 7), date(2007, 5, 7)),
     ],
 )
 def test_a_day_is_told_by_itself_or_by_that_of_publication(text: str, first: date, last: date) -> None:
@@ -169,6 +178,17 @@ def test_who_has_more_is_told_by_both_figures() -> None:
     fewer = find_pair("Which town has the smaller population, Ostrey or Quill?", quotes)
     assert fewer is not None
     assert fewer.answer.text == "Ostrey"
+
+
+def test_how_far_apart_two_things_are_is_told_besides() -> None:
+    asked = parse_pair("Which was launched first, Kestrel or Heron, and how many days lay between them?")
+    assert asked is not None
+    assert asked.difference == "besides"
+    found = find_pair(
+        "Which was launched first, Kestrel or Heron, and how many days lay between them?", (KESTREL, HERON)
+    )
+    assert found is not None
+    assert found.answer.text == "Kestrel, by 22 days"
 
 
 def test_how_many_more_is_the_difference() -> None:

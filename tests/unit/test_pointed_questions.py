@@ -20,6 +20,9 @@ from openassay.text.questions import is_pointed
         "What is the population of Seoul?",
         "Which country won the World Cup in 1998?",
         "Who is the CEO of Nvidia?",
+        "What position did the captain of the winning team play?",
+        "When the minister first resigned after the 2015 election, whom did she suggest as acting leader?",
+        f"What proportion of the people who were {'surveyed in 2006 in five large cities ' * 2}feared for their work?",
     ],
 )
 def test_questions_for_one_thing(question: str) -> None:
@@ -37,6 +40,10 @@ def test_questions_for_one_thing(question: str) -> None:
         "Which films did Nolan direct?",
         "Who founded Microsoft and when?",
         "How many ships were lost, and why?",
+        "What effect did the war have on trade?",
+        "What happened in Ostrey?",
+        "What did the council decide about the port?",
+        "What risks does Apple face?",
     ],
 )
 def test_questions_for_more(question: str) -> None:

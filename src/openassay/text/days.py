@@ -10,6 +10,7 @@ from openassay.text.quantities import PartialDate, find_quantities
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 WEEKDAY = re.compile(rf"\b({'|'.join(WEEKDAYS)})\b", re.I)
 NEARBY = re.compile(r"\b(today|tonight|yesterday|tomorrow|this (?:morning|afternoon|evening|week)|overnight)\b", re.I)
+MONTHS_AHEAD = 2  # that a text may mean by the name of a month alone
 AWAY = {"yesterday": -1, "overnight": -1, "tomorrow": 1}
 
 
@@ -31,7 +32,7 @@ def tells_day(text: str) -> bool:
 
 def find_days(text: str, published: date | None) -> DayRange | None:
     """When something was, by the few words that tell it; None where they tell no day, month or year, or several. A
-    weekday is the last one before a text was published, and a day without a year the nearest to it."""
+    weekday is the last one before a text was published, and so is a day without a year, unless it is soon to come."""
     told = {one.when or PartialDate(int(one.value)) for one in find_quantities(text) if one.kind in ("year", "date")}
     found = {_spell_out(when, published) for when in told}
     if not told and published:
@@ -58,7 +59,8 @@ def _spell_out(when: PartialDate, published: date | None) -> DayRange | None:
 
 
 def _guess_year(when: PartialDate, published: date) -> int:
-    """That in which the month is nearest to the day of publication."""
-    months = published.year * 12 + published.month
-    years = (published.year - 1, published.year, published.year + 1)
-    return min(years, key=lambda year: abs(year * 12 + (when.month or 1) - months))
+    """The last such month before the day of publication, unless it is one of the next: of what lies farther ahead a
+    text tells the year."""
+    ahead = ((when.month or 1) - published.month) % 12
+    months = published.year * 12 + published.month - 1 + (ahead if ahead <= MONTHS_AHEAD else ahead - 12)
+    return months // 12

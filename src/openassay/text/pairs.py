@@ -22,7 +22,7 @@ class PairQuestion(NamedTuple):
     names: tuple[str, str]
     rises: bool = True
     by_yes: bool = False
-    difference: bool = False  # by how much is asked
+    difference: Literal["", "alone", "besides"] = ""  # whether it is asked by how much
 
 
 _IS = r"(?:did|does|do|is|was|are|were|has|had|have|will)"
@@ -42,6 +42,17 @@ _HOW_MANY_MORE = re.compile(
 _SPAN = r"^how (?:long|much time|many (?:days|weeks|months|years))\b"
 _SPAN_BETWEEN = re.compile(rf"{_SPAN}.*? (?:between (?P<a>.+?) and|from (?P<c>.+?) (?:to|until)) (?P<b>.+)$", re.I)
 _SPAN_AFTER = re.compile(rf"{_SPAN} (?:was it )?(?P<order>after|before) (?P<a>.+?) (?P<b>(?:{_IS}) .+)$", re.I)
+_APART = re.compile(rf"{_SPAN} apart {_IS} (?P<a>.+) and (?P<b>.+)$", re.I)
+# "..., and by how much?": how far apart the two are is asked besides.
+_BESIDES = re.compile(r",? and (?:by )?how (?:much|many|long)\b[^,:;]*$", re.I)
+# What stands ahead of the question and holds of both sides: "On 4 May 2009, did ...", "According to the AP, which ..."
+_AHEAD = re.compile(
+    rf"^(?!(?:which|who|what|how|of|between)\b|{_IS}\b)(?P<of>[^,:;?]+), (?=(?:which|who|how|{_IS})\b)", re.I
+)
+_OR_HAS = re.compile(
+    rf"^(?P<is>{_IS}) (?P<a>.+?) or (?P<b>.+?) (?P<verb>[a-z]+) (?:the )?{_COMPARED} (?P<of>.+)$", re.I
+)
+_OF_THE_TWO = re.compile(rf"^of the .+?(?= {_IS} )", re.I)
 _PREPOSITION = re.compile(r"^(?:aboard|at|by|during|for|from|in|of|on|to|under|with)\b", re.I)
 
 
@@ -49,10 +60,27 @@ _PREPOSITION = re.compile(r"^(?:aboard|at|by|during|for|from|in|of|on|to|under|w
 def parse_pair(question: str) -> PairQuestion | None:
     """None for any other question, and where what is asked of a side alone cannot be told."""
     plain = " ".join(question.split()).rstrip("?!. ")
+    if found := _AHEAD.match(plain):
+        of, pair = found["of"], parse_pair(plain[found.end() :])
+        first, second = (f"{of}, {one[0].lower()}{one[1:]}" for one in pair.asked) if pair else ("", "")
+        return pair and pair._replace(asked=(first, second))
+    if found := _BESIDES.search(plain):
+        pair = parse_pair(plain[: found.start()])
+        return pair._replace(difference="besides") if pair and pair.kind != "span" else None
     if found := _HOW_MANY_MORE.match(plain):
         return _parse_difference(found)
+    if found := _APART.match(plain):
+        return PairQuestion("span", (_ask_when(found["a"]), _ask_when(found["b"])), (found["a"], found["b"]))
+    if found := _OR_HAS.match(plain):
+        rises, a, b = _rises(found["more"]), found["a"], found["b"]
+        each = [
+            f"{_ask_amount(found['more'], found['of'])} {found['is'].lower()} {one} {found['verb']}?" for one in (a, b)
+        ]
+        return PairQuestion("more", (each[0], each[1]), (a, b), rises) if rises is not None else None
     if found := _SPAN_BETWEEN.match(plain):
         a, b = found["a"] or found["c"], found["b"]
+        if b.split()[0].endswith("ing"):  # "between Germany beating X and knocking out Y": by whom is told once
+            return None
         return PairQuestion("span", (_ask_when(a), _ask_when(b)), (a, b))
     if found := _SPAN_AFTER.match(plain):
         return PairQuestion("span", (_ask_when(found["a"]), _ask_when(found["b"])), (found["a"], found["b"]))
@@ -87,6 +115,7 @@ def _parse_choice(ask: str, a: str, b: str) -> PairQuestion | None:
     if turns:
         # "Which was launched first" of a side alone: "When was it that ... was launched"; what came first, came.
         said = " ".join(f"{ask[: turns[-1].start]} {ask[turns[-1].end :]}".split()[1:]).removesuffix("came")
+        said = _OF_THE_TWO.sub("", said).strip()
         return PairQuestion(
             "order", (_ask_when(f"{a} {said}".strip()), _ask_when(f"{b} {said}".strip())), (a, b), turns[-1].rises
         )
@@ -114,7 +143,9 @@ def _parse_difference(found: re.Match[str]) -> PairQuestion | None:
         return None
     else:
         other = f"{counted} {b}?"
-    return PairQuestion("more", (f"{counted} {found['is']} {a}?", other), (a, b), rises is not False, difference=True)
+    return PairQuestion(
+        "more", (f"{counted} {found['is']} {a}?", other), (a, b), rises is not False, difference="alone"
+    )
 
 
 def _ask_amount(more: str, of: str) -> str | None:

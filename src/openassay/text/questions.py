@@ -101,13 +101,22 @@ _POINTED = re.compile(
     r"how (?:many|much|old|tall|long|large|big|high|deep|far|fast|heavy|wide|hot|cold|expensive|often)|"
     r"what (?:year|date|day|month|time|number|percentage|share|proportion|city|country|language|name))\b|"
     r"^what(?: is|'s| was| are| were) the (?:name|number|population|capital|price|height|length|area|age|date|size)\b|"
-    r"^what (?:is|was|are|were) \w.{2,60} (?:called|named)\b"
+    r"^what (?:is|was|are|were) \w.{2,60} (?:called|named)\b|"
+    r"^what (?!(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|happen\w*|about|if|else|kind|"
+    r"sort|types?|effect|impact|role|reason|evidence|progress|influence|relationship|difference)\b)"
+    r"(?!\w+[^s]s\b)[a-z]{3,} "
 )
 _LIFE = re.compile(r"^who (?:is|are|was|were) (?:[^\W_]\S* ){0,3}\S+$")
 _PARTED = re.compile(r"[,;:?]|\b(?:and|or|but) (?:who|whom|when|where|which|how|why|what)\b|\bwhy\b")
-_LONGEST_POINTED = 120  # characters
+_LONGEST_POINTED = 180  # characters
 # What stands ahead of the question itself: "Of the children hurt in accidents, what proportion had head injuries?"
-_AHEAD = re.compile(r"^(?!(?:who|whom|whose|what|when|where|which|how|why)\b)[^,;:?]+, (?=\S)", re.I)
+_ASKS = r"(?:who|whom|whose|what|when|where|which|how|why)\b"
+_AHEAD = re.compile(rf"^(?!{_ASKS})[^,;:?]+, (?=\S)|^(?:when|where)\b[^,;:?]+, (?={_ASKS})", re.I)
+
+
+def strip_ahead(question: str) -> str:
+    """A question without what stands ahead of it with a comma."""
+    return _AHEAD.sub("", " ".join(question.split()))
 
 
 def is_pointed(question: str) -> bool:
@@ -120,6 +129,7 @@ def is_pointed(question: str) -> bool:
     return not (_LIFE.match(plain) and " the " not in plain and " of " not in plain)
 
 
+_ASKS_WITHIN = re.compile(r"\b(?:in|on|at|by|of|to|from|for) (?:which|what|whom)\b|, (?:which|what|who)\b", re.I)
 _ASKS_IF = re.compile(
     r"^(?:did|does|do|is|was|are|were|has|had|have|can|could|will|would)(?:n['’]t)? (?P<said>.+)$", re.I
 )
@@ -132,7 +142,7 @@ def state_question(question: str) -> str | None:
     plain = " ".join(question.split()).rstrip("?!. ")
     ahead = found[0] if (found := _AHEAD.match(plain)) else ""
     asked = _ASKS_IF.match(plain.removeprefix(ahead))
-    if asked is None or " or " in asked["said"]:
+    if asked is None or " or " in asked["said"] or _ASKS_WITHIN.search(asked["said"]):
         return None
     text = f"{ahead}{asked['said']}"
     return f"{text[:1].upper()}{text[1:]}."

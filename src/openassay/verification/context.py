@@ -26,7 +26,9 @@ REACH = 2_000  # characters on either side of a quote in which its neighbours ar
 LEAD = 1_500  # characters at the beginning of a document: how it begins
 MOST_NAMING = 60  # words of a sentence that names something
 MOST_ADDED = 3  # sentences that are shown to the reader besides the quotes
-BEARING = 3  # stems of a statement that its context lacks and a sentence elsewhere in the document has: it bears on it
+# Stems of a statement that its context lacks and a sentence elsewhere in the document has: it bears on it. A figure
+# counts twice; of a statement of a few words two will do.
+BEARING, BEARING_SHORT, FEW_STEMS = 3, 2, 8
 QUOTED = 0.5  # words that a quote is ahead of a sentence nobody quoted
 LONGEST = 50_000  # characters of a document in which a name is looked for
 LONGEST_AUTHOR = 80  # characters
@@ -75,14 +77,20 @@ class EvidenceContext(NamedTuple):
     def add_bearing(self, statement: str) -> "EvidenceContext":
         """With the sentences of the document that have most of a statement's words which the context lacks: who wrote
         it had read more than the quotes."""
-        missing = set(stems(statement)) - STOP_WORDS - set(stems(f"{self.text} {self.head}"))
+        wanted = set(stems(statement)) - STOP_WORDS
+        missing = wanted - set(stems(f"{self.text} {self.head}"))
+        least = BEARING_SHORT if len(wanted) < FEW_STEMS else BEARING
+
+        def count(said: set[str]) -> int:
+            return sum(1 + word.isdigit() for word in missing & said)
+
         places = {piece.start for piece in self.pieces}
         left = [(piece, set(stems(piece.text))) for piece in _split(self.whole, 0, LONGEST)] if missing else []
-        left = [(piece, said) for piece, said in left if piece.start not in places and len(missing & said) >= BEARING]
+        left = [(piece, said) for piece, said in left if piece.start not in places and count(said) >= least]
         added = list[TextSpan]()
         while left and len(added) < MOST_ADDED:
-            best, said = max(left, key=lambda one: len(missing & one[1]))
-            if len(missing & said) < BEARING:
+            best, said = max(left, key=lambda one: count(one[1]))
+            if count(said) < least:
                 break
             missing -= said
             added.append(best)

@@ -179,7 +179,8 @@ def _compare_days(pair: PairQuestion, first: Side, second: Side) -> DraftAnswer 
     )
     if pair.kind == "span":
         return DraftAnswer(text=f"{days} day{'s' * (days != 1)}", claims=(), derived=figures) if exact else None
-    return DraftAnswer(text=_choose(pair, is_first == pair.rises), claims=(), derived=figures, chosen=True)
+    besides = f", by {days} day{'s' * (days != 1)}" if pair.difference and exact else ""
+    return DraftAnswer(text=_choose(pair, is_first == pair.rises) + besides, claims=(), derived=figures, chosen=True)
 
 
 def _compare_amounts(pair: PairQuestion, first: Side, second: Side) -> DraftAnswer | None:
@@ -192,11 +193,12 @@ def _compare_amounts(pair: PairQuestion, first: Side, second: Side) -> DraftAnsw
         return None
     more, less = (one, other) if pair.rises else (other, one)
     figure = DerivedFigure(value=more - less, operation="difference", operands=(more, less))
-    if pair.difference:
+    if pair.difference == "alone":
         return DraftAnswer(text=write_number(more - less), claims=(), derived=(figure,)) if more > less else None
     if one == other and not pair.by_yes:
         return None
-    return DraftAnswer(text=_choose(pair, more > less), claims=(), derived=(figure,), chosen=True)
+    besides = f", by {write_number(abs(more - less))}" if pair.difference else ""
+    return DraftAnswer(text=_choose(pair, more > less) + besides, claims=(), derived=(figure,), chosen=True)
 
 
 def _choose(pair: PairQuestion, holds: bool) -> str:

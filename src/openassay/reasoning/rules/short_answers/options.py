@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.reasoning.rules.short_answers.candidates import LONGEST_ANSWER, CandidateSpan
-from openassay.reasoning.rules.short_answers.question import AnswerSpec, Kind
+from openassay.reasoning.rules.short_answers.question import AnswerSpec
 from openassay.text.answer_reader import AnswerReader, PassageAnswer, PassageText
+from openassay.text.questions import strip_ahead
 from openassay.text.words import STOP_WORDS, stems
 
 MOST_READ = 12  # passages: the reader takes .1 to .2 s of one core for one
@@ -28,13 +29,12 @@ _TIME = re.compile(
     r"\d|\b(?:[A-Z][a-z]+day|January|February|March|April|May|June|July|August|September|October|November|December|"
     r"spring|summer|autumn|fall|winter|century|yesterday|today|tomorrow)\b"
 )
-_SHAPES: dict[Kind, re.Pattern[str]] = {
-    "date": _TIME,
-    "number": _NUMERAL,
-    "other": re.compile(r"[^\W\d_a-z]|\d"),
-    "name": re.compile(r"[^\W\d_a-z]|\d"),
-    "place": re.compile(r"[^\W\d_a-z]"),
-}
+# What answers has the shape that the word of asking says, and no other is asked of it: the reader knows the kinds.
+_SHAPES = (
+    (re.compile(r"^when\b", re.I), _TIME),
+    (re.compile(r"^how (?:many|much)\b", re.I), _NUMERAL),
+    (re.compile(r"^(?:who|where)\b", re.I), re.compile(r"[^\W\d_a-z]")),
+)
 
 
 class AnswerOption(NamedTuple):
@@ -98,7 +98,8 @@ def _take_in_neighbours(text: str, title: str, around: str) -> PassageText:
 
 def _is_fit(asked: AnswerSpec, text: str) -> bool:
     """Whether words can be what is asked for: of its shape, few, and not the question's own."""
-    shape = _SHAPES.get(asked.kind)
+    question = strip_ahead(asked.asked or asked.question)
+    shape = next((shape for form, shape in _SHAPES if form.match(question)), None)
     said = set(stems(text))
     return (
         0 < len(text.split()) <= LONGEST_ANSWER

@@ -257,7 +257,7 @@ _MORE_KINDS = (
 )
 _KNOWN = frozenset((*WORDS_BY_KIND, *EXAMPLES_BY_KIND, *_MORE_KINDS.split()))
 _COMPARED = re.compile(
-    r"\b(?:more|less|fewer|better|worse|(?:bigg|larg|small|high|low|long|short|old|young|new|tall|deep|fast|slow|cheap|"
+    r"\bexceed(?:s|ed)?\b|\b(?:more|less|fewer|better|worse|(?:bigg|larg|small|high|low|long|short|old|young|new|tall|deep|fast|slow|cheap|"
     r"strong|rich|safe|great|heavi|wealthi|near|clos)e?r)\b|\b(?:who|which|what)\b.*,? (?:\S+ )?or \S+"
 )
 _UNSAID = re.compile(r"\bknown for\b|\b(?:what|which) (?:did|do|does|has|have|had|can|could|will|would|should)\b")
