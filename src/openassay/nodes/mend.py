@@ -38,7 +38,7 @@ MOST_BESIDE = 16  # sentences that one which sums up is shown with
 MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
 
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
-_WORD = re.compile(r"[^\W\d_]+(?:[-’'][^\W\d_]+)*")
+_WORD = re.compile(r"[^\W\d_]+(?:[-’'][^\W\d_]+)*|\b(?:1[5-9]|20)\d\d\b")
 _POINTS_BACK = re.compile(
     r"(?:It|Its|He|His|She|Her|They|Their|This|That|These|Those|Such|Both|Neither|The (?:latter|former|same|other))\b"
 )
@@ -184,7 +184,7 @@ def name_by_questions(own: Sequence[Claim], plan: Plan, used: Sequence[str]) -> 
 
 
 def list_common_words(claims: Iterable[Claim]) -> list[str]:
-    """The words, as they are spelled, of claims that rest on several documents between them."""
+    """The words and years, as they are spelled, of claims that rest on several documents between them."""
     documents = defaultdict[str, set[str]](set)
     for claim in claims:
         for word in _WORD.findall(claim.text):

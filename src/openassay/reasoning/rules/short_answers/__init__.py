@@ -598,8 +598,8 @@ def _choose_likeliest(
     """What the reader marks most surely, in each document that says it, if it stays likely beside what is marked
     otherwise in other passages: of two that both look like the answer one is wrong, and a question that takes two steps
     has a word for each of them."""
-    # Passages are read whole and one by one: of a few words the reader takes any for the answer, in a long text it finds
-    # one to everything.
+    # Passages are read whole and one by one: of a few words the reader takes any for the answer, and in a long text it
+    # finds one to everything.
     around = [(name, piece.text) for name, text in texts.items() for piece in split_passages(name, text)]
     whole = around or pieces
     read = find_options(asked, whole, titles, {}, reader, partial(filter_candidates, asked))
