@@ -369,7 +369,8 @@ def test_a_title_of_two_parts_has_no_name_for_its_colon() -> None:
 
 
 def test_a_title_has_names_that_several_documents_tell() -> None:
-    wide = [make_claim(number, f"Prussian barges {what} in 1812.") for number, what in enumerate(("paid", "waited", "left"), 1)]
+    done = enumerate(("paid", "waited", "left"), 1)
+    wide = [make_claim(number, f"Prussian barges {what} in 1812.") for number, what in done]
     known = ["How has the river trade developed since 2000?", " ".join(list_common_words(wide))]
     assert is_plain_title("Prussian barges and the river trade, 1812 to 2000", known)
 

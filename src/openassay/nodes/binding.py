@@ -23,7 +23,8 @@ from openassay.verification.statement_check import extract_numbers
 
 PASSAGE_WORDS = 900  # of a document that a writer is shown at most, and all that was quoted
 LEAST_CITED = 2  # documents behind a sentence that draws claims together
-LEAST_TERMS = 2  # that a further sentence has to add
+LEAST_TERMS = 2  # that a further sentence has to add, and the first where it is held against many
+MANY_TERMS = 4
 MOST_DRAWN = 5  # sentences of a document that a claim is drawn from
 MOST_DOCUMENTS = 6  # that claims are drawn from for one sentence
 MOST_PARAGRAPH_CLAIMS = 6  # that a sentence without claims of its own is held against
@@ -122,6 +123,7 @@ def find_sentences(text: str, passage: EvidenceContext) -> list[QuoteSpan]:
     """The sentences of a passage that have most of the figures, names and words of a text, each some that those before
     it lack, in the order of the document."""
     wanted = _list_terms(text)
+    many = len(wanted) > MANY_TERMS  # one word of so many is chance
     # A heading states nothing, and no judge would take it for borne out; no more does the document's title.
     title = fold(passage.head.split(" | ")[0])
     left = [piece for piece in passage.pieces if _may_state(piece.text) and fold(piece.text) != title]
@@ -132,7 +134,7 @@ def find_sentences(text: str, passage: EvidenceContext) -> list[QuoteSpan]:
     left = [piece for piece in left if piece not in chosen]
     while left and len(chosen) < MOST_DRAWN:
         best = max(left, key=lambda piece: _count_terms(piece.text, wanted))
-        if _count_terms(best.text, wanted) < (LEAST_TERMS if chosen else 1):
+        if _count_terms(best.text, wanted) < (LEAST_TERMS if chosen or many else 1):
             break
         left.remove(best)
         chosen.append(best)
