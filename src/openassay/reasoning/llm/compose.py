@@ -49,9 +49,6 @@ MAX_FAILURES = 40  # sentences that are mended in one call
 QUOTE = 700  # characters of a quote that are shown where a sentence is mended
 MAX_QUOTES = 2  # of one claim
 WORDS_PER_CLAIM, MIN_WORDS = 36, 120  # length follows the evidence
-# Times the words wanted that a writer may use at most: with 1.0 readers missed a tenth of what was asked, with 1.1 one
-# report of three had more than 2,500 words.
-WRITTEN = 1.05
 PASSAGE_SHARE = 0.4  # of a model's room that passages have at least, however many claims there are
 TASK_CHARACTERS = 12_000  # kept free for the task and for claims that do not agree
 ROLES = ("section", "abstract", "conclusion")
@@ -196,7 +193,7 @@ def build_report_job(
             "parts": REPORT_PARTS,
             "style": STYLES[request.style],
             "language": request.language or "the language of the question",
-            "words": str(int(count_words(request, len(usable)) * WRITTEN)),
+            "words": str(count_words(request, len(usable))),
             "banned": ", ".join(request.banned) or "none",
             "fixes": show_fixes(request, claims),
         }
