@@ -165,7 +165,7 @@ def measure_unanswerable(data: Path, quick: bool) -> EvalValues:
 # News.
 
 NEWS = Path(__file__).parents[1] / "data" / "news"
-NEWS_QUICK = 3
+ASIDE, LOOKED, NEWS_QUICK = 64, 26, 3  # questions of each half, the newest, and of each in a quick run
 
 
 async def score_news(rows: Sequence[dict[str, Any]], articles: Path) -> list[AnswerScore]:
@@ -175,10 +175,9 @@ async def score_news(rows: Sequence[dict[str, Any]], articles: Path) -> list[Ans
 
 
 def measure_news(data: Path, quick: bool) -> EvalValues:
-    most = NEWS_QUICK if quick else None
     found, known = (
-        summarize_scores(asyncio.run(score_news(load_rows(NEWS / f"{name}.jsonl")[:most], data / "wikinews/docs")))
-        for name in ("aside", "looked")
+        summarize_scores(asyncio.run(score_news(load_rows(NEWS / f"{name}.jsonl")[-most:], data / "wikinews/docs")))
+        for name, most in (("aside", NEWS_QUICK if quick else ASIDE), ("looked", NEWS_QUICK if quick else LOOKED))
     )
     return {name: EvalValue(found[name], {SEEN: known[name]}) for name in (FIRST, WRONG, LINE_RIGHT, ANSWERED)}
 
@@ -192,8 +191,8 @@ MEASURES = {
         whole=f"{HOTPOT} questions of each half",
         quick=f"{HOTPOT_QUICK} questions of each half",
         figures=(
-            Figure(LINE_RIGHT, floor=0.3, quick=0.0),
-            Figure(ANSWERED, floor=0.5, quick=0.0),
+            Figure(LINE_RIGHT, floor=0.5, quick=0.0),
+            Figure(ANSWERED, floor=0.3, quick=0.0),  # .67 when .375 of the lines were right
             Figure(FIRST, floor=0.25, quick=0.0),
         ),
         run=measure_hotpot,
@@ -222,7 +221,7 @@ MEASURES = {
         about="Questions on the news over 743 articles, a third of them on two things: what the report says first.",
         needs=("wikinews",),
         licence="CC BY 2.5",
-        whole="30 questions of each half",
+        whole="64 questions of the half that nobody looked at, 26 of the other",
         quick=f"{NEWS_QUICK} questions of each half",
         figures=(
             Figure(FIRST, floor=0.4, quick=0.0),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.reasoning.rules.short_answers.candidates import LONGEST_ANSWER, CandidateSpan
-from openassay.reasoning.rules.short_answers.question import AnswerSpec
+from openassay.reasoning.rules.short_answers.question import PLAIN_WORDS, AnswerSpec, Kind
 from openassay.text.answer_reader import AnswerReader, PassageAnswer, PassageText
 from openassay.text.questions import strip_ahead
 from openassay.text.words import STOP_WORDS, stems
@@ -29,7 +29,15 @@ _TIME = re.compile(
     r"\d|\b(?:[A-Z][a-z]+day|January|February|March|April|May|June|July|August|September|October|November|December|"
     r"spring|summer|autumn|fall|winter|century|yesterday|today|tomorrow)\b"
 )
-# What answers has the shape that the word of asking says, and no other is asked of it: the reader knows the kinds.
+_SHAPES_BY_KIND: dict[Kind, re.Pattern[str]] = {
+    "date": _TIME,
+    "number": _NUMERAL,
+    "other": re.compile(r"[^\W\d_a-z]|\d"),
+    "name": re.compile(r"[^\W\d_a-z]|\d"),
+    "place": re.compile(r"[^\W\d_a-z]"),
+}
+# In a question of more words the kind is often another's: "When X resigned, who followed?" Of its answer only
+# the shape is asked that the word of asking says; the reader knows the kinds.
 _SHAPES = (
     (re.compile(r"^when\b", re.I), _TIME),
     (re.compile(r"^how (?:many|much)\b", re.I), _NUMERAL),
@@ -100,6 +108,8 @@ def _is_fit(asked: AnswerSpec, text: str) -> bool:
     """Whether words can be what is asked for: of its shape, few, and not the question's own."""
     question = strip_ahead(asked.asked or asked.question)
     shape = next((shape for form, shape in _SHAPES if form.match(question)), None)
+    if len(question.split()) <= PLAIN_WORDS:
+        shape = _SHAPES_BY_KIND.get(asked.kind)
     said = set(stems(text))
     return (
         0 < len(text.split()) <= LONGEST_ANSWER
