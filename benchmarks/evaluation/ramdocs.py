@@ -129,12 +129,12 @@ MEASURES = {
                     "oracle reading that reports everything": 0.408,
                 },
             ),
-            Figure("right answers shown, no wrong one asserted", floor=0.47, quick=0.47),
-            Figure("wrong answers told, shown as disputed", floor=0.74, quick=0.74),
+            Figure("right answers shown, no wrong one asserted", floor=0.44, quick=0.44),
+            Figure("wrong answers told, shown as disputed", floor=0.73, quick=0.73),
             Figure("answers of more than 12 words", floor=0, quick=0, less_is_better=True, form=".0f"),
             Figure("asserted, lines hardly looked at", floor=0.27, quick=0.27),
-            # .468 on the day it was taken and .452 on another machine: one question of 62
-            Figure("shown, lines hardly looked at", floor=0.45, quick=0.45),
+            # .468 and .48 of all before one answer was chosen over all passages (decision 57)
+            Figure("shown, lines hardly looked at", floor=0.42, quick=0.42),
             Figure("disputed, lines hardly looked at", floor=0.60, quick=0.60),
         ),
         run=measure_ramdocs,

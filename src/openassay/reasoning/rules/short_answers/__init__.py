@@ -16,7 +16,6 @@ from openassay.reasoning.rules.short_answers.question import (
     EXAMPLES_BY_KIND,
     MEDIA,
     OCCUPATIONS,
-    PLAIN_WORDS,
     SPORTS,
     AnswerSpec,
     Kind,
@@ -331,6 +330,7 @@ FLOOR_QUOTED, FLOOR_TOLD = 0.3, 0.65
 FLOOR_ANSWERS = 0.45
 # The margin of the reader below which words that rules have chosen are no answer; at -12 RAMDocs lost .02.
 REJECTED = -20.0
+ONE_NAME = 10  # words up to which a question may be about several things of one name
 TWO_STEPS = 14  # words from which on a question may take two steps
 MOST_BEHIND, BEHIND = 3, 900  # passages of other documents that an answer is held against so, and characters of each
 SECONDED = 0.15  # what another document answers is more likely the answer of this one
@@ -378,11 +378,15 @@ def find_answers(
     if asked is None or (asked.kind == "other" and not is_pointed(question) and len(asked.question_stems) < LEAST_SAID):
         return ()
     groups = group_answers(asked, read_answers(asked, claims, reader, titles=titles, passages=passages))
-    if not groups and not asked.is_plain:  # two that speak of one thing and do not agree are told together
-        each = read_answers(asked, claims, reader, titles=titles, passages=passages, use="each")
-        groups = group_answers(asked, each)
-        pairs = [(a, b) for one, other in combinations(groups, 2) for a in one for b in other]
-        groups = groups if any(is_same_thing(asked, a, b) for a, b in pairs) else []
+    # Of a short question, which may be about several things of one name, each document's answer is told; of another,
+    # what two say that speak of one thing and do not agree.
+    count = len(asked.question.split())
+    if not asked.is_plain and (count < TWO_STEPS or not groups):
+        each = group_answers(asked, read_answers(asked, claims, reader, titles=titles, passages=passages, use="each"))
+        pairs = ((a, b) for one, other in combinations(each, 2) for a in one for b in other)
+        alike = {is_same_thing(asked, a, b) for a, b in pairs}
+        if count <= ONE_NAME or True in alike or (False in alike and count < TWO_STEPS):
+            groups = each or groups
     if len(groups) > MOST_ANSWERS:
         return ()
     answers = []
@@ -584,8 +588,7 @@ def _choose_answers(
         if settled := _settle(asked, pieces, found, floors):
             kept = settled if use == "quoted" else _leave_out_rejected(asked, pieces, settled, reader, titles or {})
             return {name: ChosenAnswer(option, by_rules=True) for name, option in kept.items()}
-    # A question of few words may be about several things of one name: each document's answer is told.
-    if use == "told" and len(asked.question.split()) > PLAIN_WORDS:
+    if use == "told":
         settled = _choose_likeliest(asked, pieces, titles or {}, texts or {}, reader)
     else:
         found = find_options(asked, pieces, titles or {}, texts or {}, reader, partial(filter_candidates, asked))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.reasoning.rules.short_answers.candidates import LONGEST_ANSWER, CandidateSpan
-from openassay.reasoning.rules.short_answers.question import PLAIN_WORDS, AnswerSpec, Kind
+from openassay.reasoning.rules.short_answers.question import AnswerSpec, Kind
 from openassay.text.answer_reader import AnswerReader, PassageAnswer, PassageText
 from openassay.text.questions import strip_ahead
 from openassay.text.words import STOP_WORDS, stems
@@ -23,6 +23,7 @@ _NUMERAL = re.compile(
     r"millions?|billions?|half|quarter|third|once|twice|no|none|zero)\b",
     re.I,
 )
+SIMPLE = 13  # words of a question up to which its kind is read from its words
 _BARE = re.compile(r"[\d.,]+(?: (?:thousand|million|billion))?")
 _UNIT = re.compile(r" ([a-z]+s|people|per cent|percent|million|billion)\b")
 _TIME = re.compile(
@@ -108,7 +109,7 @@ def _is_fit(asked: AnswerSpec, text: str) -> bool:
     """Whether words can be what is asked for: of its shape, few, and not the question's own."""
     question = strip_ahead(asked.asked or asked.question)
     shape = next((shape for form, shape in _SHAPES if form.match(question)), None)
-    if len(question.split()) <= PLAIN_WORDS:
+    if len(question.split()) <= SIMPLE:
         shape = _SHAPES_BY_KIND.get(asked.kind)
     said = set(stems(text))
     return (
