@@ -13,7 +13,8 @@ Kubernetes CC BY 4.0; Rust's RFCs MIT or Apache-2.0; articles of Godot MIT; the 
 Home Assistant CC BY-NC-SA 4.0 (read here, and neither shipped nor learned from); proposals and visions of Swift
 Apache-2.0 (with its runtime library exception); the blogs of Rust and IPFS MIT or Apache-2.0; the blog of 18F public
 domain and CC0;
-Wikinews (English and French) CC BY 2.5; the blog of the Carpentries CC BY 4.0; newsletters of Bitcoin Optech MIT.
+Wikinews (English and French) CC BY 2.5; the blog of the Carpentries CC BY 4.0; newsletters of Bitcoin Optech MIT;
+the blog of Matrix CC BY-SA (only read); that of Istio, with its announcements, Apache-2.0.
 """
 
 import csv
@@ -50,12 +51,13 @@ HOME_ASSISTANT = "b711f6b8ec0b30aae368470600d166e9c836e9c9"
 FRENCH_NEWS = "0fe35f0d68"
 SWIFT, EIGHTEEN_F = "0105e139a22938561c700cfbb89ddc3ebe402f0c", "0a55c75e6d9bc71c80136a3867dac52356177443"
 CARPENTRIES, OPTECH = "68751fe788b156b50ef911539aef3d0cb876a3e0", "082bd77bb8008b8a31df390d0a515f4b6413b082"
+MATRIX, ISTIO = "a4591cda845a8b57d19f41c133293f04c82c9153", "8e87ee7fa81916bbff19cc8e264cce29a1d394ea"
 EIGHTEEN_F_AUTHORS = "40da2c9b0b85912801a178b0738638f9437c41a5"  # the last with the names of those who posts name by id
 LEAST_WORDS = {
     "speeches": 80, "eips": 120, "posts": 150, "peps": 200, "kubernetes": 200, "diplomatic": 200, "rfcs": 150,
     "godot": 150, "home assistant": 150, "swift": 150, "18f": 150,
     "rust blog": 150, "ipfs": 150, "wikinews": 120, "french": 170,
-    "carpentries": 150, "optech": 150,
+    "carpentries": 150, "optech": 150, "matrix": 200, "istio": 100,
 }  # fmt: skip
 PRESIDENTS = {
     "lbjohnson": "Lyndon B. Johnson", "reagan": "Ronald Reagan", "fdroosevelt": "Franklin D. Roosevelt",
@@ -281,10 +283,12 @@ DIPLOMATIC_VOLUMES = {
     "frus1977-80v17p2": "Foreign Relations of the United States, 1977–1980, Volume XVII, Part 2, Sub-Saharan Africa",
     "frus1977-80v17p3": "Foreign Relations of the United States, 1977–1980, Volume XVII, Part 3, North Africa",
     "frus1961-63v15": "Foreign Relations of the United States, 1961–1963, Volume XV, Berlin Crisis, 1962–1963",
+    "frus1977-80v27": "Foreign Relations of the United States, 1977–1980, Volume XXVII, Western Europe",
+    "frus1977-80v21": "Foreign Relations of the United States, 1977–1980, Volume XXI, Cyprus; Turkey; Greece",
 }
 PANAMA, EAST_ASIA = r"frus1969-76v22|frus1977-80v29", r"frus1969-76v(?:01|19p[12])"
 BERLIN, ECONOMY = r"frus1961-63v(?:06|15)", r"frus1969-76v03|frus1964-68v34"
-AFRICA = r"frus1977-80v17p[123]"
+AFRICA, WESTERN_EUROPE = r"frus1977-80v17p[123]", r"frus1977-80v2[17]"
 _TEI = {"t": "http://www.tei-c.org/ns/1.0"}
 
 
@@ -360,6 +364,39 @@ def list_rust_posts(clone: Path) -> Iterator[CorpusFile]:
         when = "-".join(day.groups())
         head = (fields["title"].strip(), *author, "Publisher: Rust", f"Date: {when}")
         yield CorpusFile(f"{when}-{match[1]}.md", head, text)
+
+
+def list_matrix_posts(clone: Path) -> Iterator[CorpusFile]:
+    for match, raw in read_repository(clone, MATRIX, r"content/blog/\d{4}/\d{2}/(\d{4}-\d{2}-\d{2})[^/]*\.md$"):
+        parts = re.match(r"\+\+\+\s*\n(.*?)\n\+\+\+[ \t]*\n(.*)", raw, re.S)
+        try:
+            fields = tomllib.loads(parts[1]) if parts else {}
+        except tomllib.TOMLDecodeError:  # a title with quotation marks
+            continue
+        text = html.unescape(clean_post(re.sub(r"\{%.*?%\}|\{\{.*?\}\}", "", parts[2], flags=re.S))) if parts else ""
+        if not fields.get("title") or len(text.split()) < LEAST_WORDS["matrix"]:
+            continue
+        authors = fields.get("taxonomies", {}).get("author", [])
+        head = [
+            fields["title"].strip(),
+            *([f"Author: {', '.join(authors)}"] if authors else []),
+            "Publisher: Matrix.org",
+        ]
+        yield CorpusFile(Path(match[0]).name, (*head, f"Date: {match[1]}"), text)
+
+
+def list_istio_posts(clone: Path) -> Iterator[CorpusFile]:
+    """Posts and announcements, without those of patch releases, which list changes alone."""
+    for match, raw in read_repository(clone, ISTIO, r"content/en/(?:blog|news)/(.+)/_?index\.md$"):
+        parts = re.match(r"---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        fields = yaml.safe_load(parts[1]) if parts else {}
+        text = html.unescape(clean_post(parts[2])) if parts else ""
+        patch = re.search(r"announcing-\d+\.\d+\.[1-9]\d*$", match[1])
+        if patch or not fields.get("publishdate") or len(text.split()) < LEAST_WORDS["istio"]:
+            continue
+        author = [f"Author: {fields['attribution']}"] if fields.get("attribution") else []
+        head = (str(fields["title"]).strip(), *author, "Publisher: Istio", f"Date: {str(fields['publishdate'])[:10]}")
+        yield CorpusFile(f"{match[1].replace('/', '-')}.md", head, text)
 
 
 def list_ipfs_posts(clone: Path) -> Iterator[CorpusFile]:
@@ -602,6 +639,9 @@ CORPORA: dict[str, tuple[str, Callable[[Path], Iterator[CorpusFile]]]] = {
     "french_news": ("WiNER-fr", list_french_news),
     "carpentries_blog": ("carpentries.org", list_carpentries_posts),
     "bitcoin_optech": ("bitcoinops.github.io", list_optech_newsletters),
+    "western_europe": ("frus", partial(list_diplomatic_documents, volumes=WESTERN_EUROPE)),
+    "matrix_blog": ("matrix.org", list_matrix_posts),
+    "istio_blog": ("istio.io", list_istio_posts),
 }
 
 

@@ -18,7 +18,7 @@ from openassay.companies.register import LazyCompanyRegister
 from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, Document, Judgement, QuoteSpan, Verdict
 from openassay.nodes.draft_checker import DraftChecker
-from openassay.nodes.mend import find_failures
+from openassay.nodes.settle import find_failures
 from openassay.nodes.verify import add_context, read_contexts
 from openassay.reasoning.base import DraftSentence, SynthesisPair
 from openassay.reasoning.llm.compose import NumberedClaims

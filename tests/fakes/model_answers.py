@@ -229,7 +229,7 @@ def build_answers(questions: int, queries: int, rounds: int) -> AnswerTable:
         "Voices": compare_voices,
         "Draft": write_draft,
         "Report": compose_report,
-        "Mended": mend_sentences,
+        "Edited": edit_nothing,
         "Review": write_review,
         "Summary": summarise,
     }
@@ -347,9 +347,8 @@ def compose_report(prompt: ModelPrompt) -> dict[str, Any]:
     return {"outline": "What the sources say.", "title": title, "sections": [abstract, *body, conclusion]}
 
 
-def mend_sentences(prompt: ModelPrompt) -> dict[str, Any]:
-    """Nothing can be mended."""
-    return {"sentences": []}
+def edit_nothing(prompt: ModelPrompt) -> dict[str, Any]:
+    return {"paragraphs": []}
 
 
 def compare_voices(prompt: ModelPrompt) -> dict[str, Any]:

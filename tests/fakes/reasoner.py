@@ -64,7 +64,7 @@ class StubReasoner(RuleReasoner):
 
     METHODS = frozenset(
         "understand propose_questions plan propose_queries read analyse extract_claims judge judge_syntheses "
-        "compare_voices find_denials find_disagreements mend write write_verbatim critique score_draft condense".split()
+        "compare_voices find_denials find_disagreements edit write write_verbatim critique score_draft condense".split()
     )
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A report that a capable model composes, behind real HTTP: what follows is published, what does not is mended."""
+"""A report that a capable model composes, behind real HTTP: what follows is published, what does not is edited."""
 
 import re
 from collections.abc import Callable
@@ -44,6 +44,14 @@ def numbers_of(prompt: ModelPrompt, *words: str) -> list[int]:
     """The claims of a prompt that have a word."""
     lines = re.findall(r"^\[(\d+)\] (.+)$", prompt.text, re.M)
     return [int(number) for number, text in lines if any(word in text for word in words)]
+
+
+def replace_sentence(prompt: ModelPrompt, old: str, new: str) -> dict[str, Any]:
+    """The paragraph of a sentence that failed, with another in its place."""
+    [(number, text)] = [
+        found for found in re.findall(r"^\((\d+)\) (.*)$", prompt.text, re.M) if f"✗1 {old}" in found[1]
+    ]
+    return {"paragraphs": [{"paragraph": int(number), "text": text.replace(f"✗1 {old}", new)}]}
 
 
 def write_with(*texts: str) -> Callable[[ModelPrompt], dict[str, Any]]:
@@ -94,19 +102,46 @@ async def test_what_follows_is_published_with_how_its_figures_come_about(lake: P
 async def test_what_does_not_follow_goes_back_to_the_writer_with_the_reason(lake: Path) -> None:
     reasons: list[str] = []
 
-    def mend(prompt: ModelPrompt) -> dict[str, Any]:
-        reasons.extend(re.findall(r"Wrong: (.*)", prompt.text))
-        both = numbers_of(prompt, "412", "398")
-        number = next(int(n) for n, text in re.findall(r"^(\d+)\. (.*)$", prompt.text, re.M) if text.startswith(CAUSE))
-        return {"sentences": [{"sentence": number, "kind": "synthesis", "claims": both, "text": TRUE_AFTER_ALL}]}
+    def edit(prompt: ModelPrompt) -> dict[str, Any]:
+        reasons.extend(re.findall(r"^✗\d+: (.*)", prompt.text, re.M))
+        return replace_sentence(prompt, CAUSE, TRUE_AFTER_ALL)
 
     answers = {
-        "Report": write_with(f"{CAUSE} [=BOTH]"), "Picks": picks_all, "Verdicts": judge, "Mended": mend,
+        "Report": write_with(f"{CAUSE} [=BOTH]"), "Picks": picks_all, "Verdicts": judge, "Edited": edit,
     }  # fmt: skip
     async with run_with(answers, lake, QUESTION) as report:
         assert any("“made”" in reason for reason in reasons)
         assert CAUSE not in published(report)
         assert TRUE_AFTER_ALL in facts(report)
+
+
+@pytest.mark.requirement("X-03")
+async def test_what_an_editor_adds_to_a_paragraph_that_held_leaves_it_as_it_was(lake: Path) -> None:
+    """It may put it in other words, and is checked like any writer."""
+    fine, plain = (
+        "Lake Marrow covered 412 square kilometres in 2019.",
+        "In 2019 Lake Marrow covered 412 square kilometres.",
+    )
+
+    for words, told in ((plain, plain), (f"{plain} It shrank by 25 square kilometres.", fine)):
+
+        def edit(prompt: ModelPrompt, words: str = words) -> dict[str, Any]:
+            [early] = numbers_of(prompt, "412")
+            [(place, _)] = [
+                one for one in re.findall(r"^\((\d+)\) (.*)$", prompt.text, re.M) if one[1].startswith(fine)
+            ]
+            text = " ".join(f"{sentence}. [{early}]" for sentence in words.rstrip(".").split(". "))
+            return {"paragraphs": [{"paragraph": int(place), "text": text}]}
+
+        def write(prompt: ModelPrompt) -> dict[str, Any]:
+            [early] = numbers_of(prompt, "412")
+            return write_with(f"{fine} [{early}]\n\n{CAUSE} [=BOTH]")(prompt)
+
+        async with run_with(
+            {"Report": write, "Picks": picks_all, "Verdicts": judge, "Edited": edit}, lake, QUESTION
+        ) as report:
+            [section] = [section for section in report.sections if section.title == "Area by year"]
+            assert [one.text for one in section.sentences] == [told]
 
 
 @pytest.mark.requirement("X-03")
@@ -167,10 +202,8 @@ async def test_of_a_sentence_that_fails_twice_what_the_judge_leaves_of_it_is_tol
     whole = "Lake Marrow covered less in 2024 than in 2019, by a wide margin."
     left = "Lake Marrow covered less in 2024 than in 2019."
 
-    def mend(prompt: ModelPrompt) -> dict[str, Any]:
-        both = numbers_of(prompt, "412", "398")
-        number = next(int(n) for n, text in re.findall(r"^(\d+)\. (.*)$", prompt.text, re.M) if text.startswith(whole))
-        return {"sentences": [{"sentence": number, "kind": "synthesis", "claims": both, "text": whole}]}
+    def edit(prompt: ModelPrompt) -> dict[str, Any]:
+        return replace_sentence(prompt, whole, whole)
 
     def verdicts(narrower: str) -> Callable[[ModelPrompt], dict[str, Any]]:
         def say(prompt: ModelPrompt) -> dict[str, Any]:
@@ -186,7 +219,7 @@ async def test_of_a_sentence_that_fails_twice_what_the_judge_leaves_of_it_is_tol
     for narrower, told in ((left, True), ("The moon is made of cheese.", False)):
         answers = {
             "Report": write_with(f"{whole} [=BOTH]"), "Picks": picks_all, "Verdicts": verdicts(narrower),
-            "Mended": mend,
+            "Edited": edit,
         }  # fmt: skip
         async with run_with(answers, lake, QUESTION) as report:
             assert whole not in facts(report)

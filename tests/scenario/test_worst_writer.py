@@ -288,7 +288,7 @@ async def test_a_model_that_ignores_the_form_publishes_nothing_of_its_own(tmp_pa
         (tmp_path / "docs" / f"{number}.txt").write_text(document.text, encoding="utf-8")
     told = cycle(FORMLESS)
     for _ in range(4):
-        forms = dict.fromkeys(("Report", "Draft", "Mended"), lambda prompt: next(told))
+        forms = dict.fromkeys(("Report", "Draft", "Edited"), lambda prompt: next(told))
         async with run_with(forms, tmp_path) as report:
             assert published(report)
             assert "45" not in json.dumps([report.title, *published(report), *(a.text for a in report.answers)])

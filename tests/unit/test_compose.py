@@ -1,4 +1,4 @@
-"""How a capable model writes: the whole report in one call, revisions, and sentences that are mended."""
+"""How a capable model writes: the whole report in one call, revisions, and paragraphs that are edited."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,18 +10,26 @@ from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs
 from openassay.nodes.draft_checker import DraftChecker
-from openassay.nodes.mend import _fill_gaps, _Place, follow_alone, is_plain_title, list_common_words, shorten_question
 from openassay.nodes.report import build_sections
+from openassay.nodes.settle import (
+    _fill_gaps,
+    _Slot,
+    is_better,
+    is_plain_title,
+    list_common_words,
+    shorten_question,
+    split_paragraphs,
+)
 from openassay.reasoning.base import (
     Draft,
+    DraftParagraph,
     DraftSection,
     DraftSentence,
-    FailedSentence,
-    MendRequest,
+    EditRequest,
     SynthesisPair,
     WriteRequest,
 )
-from openassay.reasoning.llm.compose import NumberedClaims, shorten_passages, show_text
+from openassay.reasoning.llm.compose import NumberedClaims, shorten_passages, show_sentences
 from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks, split_with_marks
 from openassay.reasoning.llm.step import read_texts
 from openassay.state import NumberedSource
@@ -53,6 +61,7 @@ CLAIMS = (
     make_claim(2, "The Wend carried 182.4 million tonnes in 2020.", 0.8),
     make_claim(3, "A second count put the year 2020 at 181 million tonnes.", 0.7),
 )
+NUMBERED = NumberedClaims(CLAIMS, {})
 HEADS = {"doc1": "River report | Harbour Board | 2022-01-31", "doc2": "River report | Harbour Board | 2021-02-01"}
 REQUEST = WriteRequest(plan=PLAN, claims=CLAIMS, heads=HEADS)
 ABSTRACT = {"role": "abstract", "title": "", "text": "The Wend carried 190.1 million tonnes in 2021. [1]"}
@@ -223,7 +232,7 @@ def test_lists_and_tables_are_read_where_they_stand_and_bold_words_lead() -> Non
     assert places == [*[""] * 8, "2021 Tonnes", "2020 Tonnes", "", "2020", "2021", "", ""]
     assert [one.opens for one in sentences if not one.cell].count(False) == 2
 
-    shown = show_text(DraftSection(title="Ways", sentences=tuple(sentences)), numbered)
+    shown = show_sentences(sentences, numbered)
 
     assert "\n- **Governance (EIP-1227):** If users agree, the bomb goes. [1] Then it stays so. [2]\n" in shown
     assert "\n\n| Year | Tonnes |\n| --- | --- |\n| 2021 | 190.1 million [1] |\n" in shown
@@ -384,47 +393,49 @@ def test_where_the_sentence_that_began_an_item_is_lost_the_next_begins_it() -> N
     begins: list[dict[str, Any]] = [{"opens": True}, first, {}, {}, {"opens": True}, {}]
     sentences = [DraftSentence(text=text, claims=("C1",), **own) for text, own in zip(texts, begins, strict=True)]
     draft = Draft(title="Counts", sections=(DraftSection(title="Counts", sentences=tuple(sentences)),))
-    drafted = {_Place(0, at): sentence for at, sentence in enumerate(sentences)}
-    final = {place: None if place.sentence in (1, 4) else sentence for place, sentence in drafted.items()}
+    slots = [_Slot(one, None if at in (1, 4) else one) for at, one in enumerate(sentences)]
     checker = DraftChecker({}, {}, ClaimMatcher(CLAIMS, {}), KnownTerms([GOAL]), GOAL)
 
-    [section] = _fill_gaps(draft, final, drafted, checker, {})
+    [section] = _fill_gaps(draft, [slots], checker)
 
-    kept = [(one.text, one.opens, one.item, one.lead) for own in section for one in own]
+    kept = [(one.text, one.opens, one.item, one.lead) for one in section]
     assert kept == [
         (texts[0], True, False, ""), (texts[2], True, True, ""), (texts[3], False, False, ""),
         (texts[5], True, False, ""),
     ]  # fmt: skip
 
 
-async def test_a_cell_that_is_mended_stays_in_its_place() -> None:
-    cell = TableCell(row="2021", column="Tonnes", text="191 million")
-    lost = DraftSentence(text="2021, Tonnes: 191 million", claims=("C1",), cell=cell)
-    failure = FailedSentence(section="Tonnes by year", sentence=lost, reason="191 stands in no passage")
-    answer = {"sentences": [{"sentence": 1, "kind": "fact", "claims": [1], "text": "190.1 million"}]}
+def edit_request(*paragraphs: tuple[list[DraftSentence], list[str]]) -> EditRequest:
+    told = [
+        DraftParagraph(section="Tonnes by year", sentences=tuple(own), faults=tuple(why)) for own, why in paragraphs
+    ]
+    return EditRequest(paragraphs=tuple(told), claims=CLAIMS, heads=HEADS)
+
+
+async def test_a_table_is_edited_as_a_table() -> None:
+    table = read_prose(
+        "| Year | Tonnes |\n|---|---|\n| 2020 | 182.4 million [2] |\n| 2021 | 191 million [1] |", NUMBERED
+    )
+    answer = {"paragraphs": [{"paragraph": 1, "text": "| Year | Tonnes |\n|---|---|\n| 2021 | 190.1 million [1] |"}]}
     mind, models, _ = reasoner(answer, room=CAPABLE)
 
-    made = (await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS)))[failure].sentence
-    assert made
+    edited = await mind.edit(edit_request((table, ["", "191 stands in no passage"])))
 
-    assert "191 million (in a table; row: 2021; column: Tonnes; both stay)" in models.prompts[0].text
-    assert made.text == "2021, Tonnes: 190.1 million"
-    assert made.cell == cell.model_copy(update={"text": "190.1 million"})
+    assert "| 2020 | 182.4 million [2] |\n| 2021 | ✗1 191 million [1] |" in models.prompts[0].text
+    [cell] = edited[0]
+    assert cell.cell == TableCell(row="2021", column="Tonnes", text="190.1 million", rows="Year")
 
 
-@pytest.mark.parametrize(("text", "lead"), [("Tonnage: it was 190.1 million.", "Tonnage:"), ("It was so.", "")])
-async def test_an_item_that_is_mended_stays_one(text: str, lead: str) -> None:
+async def test_an_item_that_is_edited_stays_one() -> None:
     lost = DraftSentence(text="Tonnage: it was 191 million.", claims=("C1",), opens=True, item=True, lead="Tonnage:")
-    failure = FailedSentence(section="Tonnes by year", sentence=lost, reason="191 stands in no passage")
     mind, models, _ = reasoner(
-        {"sentences": [{"sentence": 1, "kind": "fact", "claims": [1], "text": text}]}, room=CAPABLE
+        {"paragraphs": [{"paragraph": 1, "text": "- **Tonnage:** it was 190.1 million. [1]"}]}, room=CAPABLE
     )
 
-    made = (await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS)))[failure].sentence
-    assert made
+    [made] = (await mind.edit(edit_request(([lost], ["191 stands in no passage"]))))[0]
 
-    assert "**Tonnage:** it was 191 million. [1]" in models.prompts[0].text
-    assert (made.opens, made.item, made.lead) == (True, True, lead)
+    assert "(1) - ✗1 Tonnage: it was 191 million. [1]" in models.prompts[0].text
+    assert (made.text, made.opens, made.item, made.lead) == ("Tonnage: it was 190.1 million.", True, True, "Tonnage:")
 
 
 async def test_sides_of_a_dispute_are_shown_and_told_by_the_floor_only_if_the_model_does_not() -> None:
@@ -460,55 +471,77 @@ async def test_a_revision_is_shown_the_last_version_and_what_is_wanted() -> None
     _, prompts, _ = await compose(REPORT, request=request)
     _, afresh, _ = await compose(REPORT, request=request.model_copy(update={"previous": None}))
 
-    assert "That was 7.7 million tonnes more than the year before. [=1, 2]" in prompts[0]
+    assert (
+        "That was 7.7 million tonnes more than the year before. [=1, 2: 7.7 = difference(190.1, 182.4)]" in prompts[0]
+    )
     assert "Doubts: Too short. Say when." in prompts[0]
     assert "before more was found, asked for" in afresh[0]
 
 
-async def test_sentences_that_failed_are_mended_in_one_call() -> None:
+async def test_paragraphs_with_sentences_that_failed_are_edited_in_one_call() -> None:
+    holds = DraftSentence(text=CLAIMS[1].text, claims=("C2",), opens=True)
+    sums = DraftSentence(text="It grew.", claims=("C1", "C2"), kind="synthesis", cited_beside=True)
     wrong = [DraftSentence(text=f"It carried {number} tonnes.", claims=("C1",)) for number in (5, 6)]
-    failures = tuple(FailedSentence(section="A", sentence=one, reason="5 stands in no passage") for one in wrong)
+    request = edit_request(
+        ([holds, wrong[0]], ["", "5 stands in no passage"]), ([sums], [""]), ([wrong[1]], ["6 stands in no passage"])
+    )
     answer = {
-        "sentences": [
-            {"sentence": 2, "kind": "fact", "claims": [1], "text": CLAIMS[0].text},
-            {"sentence": 1, "kind": "fact", "claims": [1], "text": ""},
-            {"sentence": 9, "kind": "fact", "claims": [1], "text": "Nobody asked."},
+        "paragraphs": [
+            {"paragraph": 3, "text": f"(3) ✗2 {CLAIMS[0].text} [1] It grew."},
+            {"paragraph": 1, "text": ""},
+            {"paragraph": 1, "text": "Twice."},
+            {"paragraph": 9, "text": "Nobody asked."},
         ]
     }
     mind, models, _ = reasoner(answer, room=CAPABLE)
 
-    mended = await mind.mend(MendRequest(claims=CLAIMS, failures=failures, heads=HEADS))
+    edited = await mind.edit(request)
 
-    assert {failure.sentence.text: made.sentence and made.sentence.text for failure, made in mended.items()} == {
-        "It carried 6 tonnes.": CLAIMS[0].text
+    assert {number: [one.text for one in own] for number, own in edited.items()} == {
+        2: [CLAIMS[0].text, "It grew."],
+        0: [],
     }
     [prompt] = models.prompts
-    assert "Wrong: 5 stands in no passage" in prompt.text
+    assert f"(1) {CLAIMS[1].text} [2] ✗1 It carried 5 tonnes. [1]\n\n(2) It grew.\n\n(3) ✗2 It carried" in prompt.text
+    assert "✗1: 5 stands in no passage\n✗2: 6 stands in no passage" in prompt.text
+    assert f"[1] {CLAIMS[0].text}\n   {HEADS['doc1']}: “{CLAIMS[0].text}”" in prompt.text, "its quote is shown"
+    assert f"[2] {CLAIMS[1].text}\n   " not in prompt.text, "and not that of a sentence that passed"
 
 
-async def test_a_sentence_whose_predecessor_is_lost_reads_as_the_writer_says() -> None:
-    asked = DraftSentence(text="The port asked for barges and tugs.", claims=("C1",))
-    given = DraftSentence(text="The council gave it some of them.", claims=("C2",))
+def test_an_edited_paragraph_stands_if_it_loses_nothing_and_is_hardly_longer() -> None:
+    facts = [DraftSentence(text=claim.text, claims=(claim.id,)) for claim in CLAIMS]
+    both = DraftSentence(text="It rose from 182.4 to 190.1 million tonnes.", claims=("C1", "C2"), kind="synthesis")
+    whole = [_Slot(one, one) for one in facts[:2]]
+    holed = [_Slot(facts[0], facts[0]), _Slot(facts[1], None)]
+
+    assert is_better([_Slot(both, both)], whole, ())
+    assert not is_better([_Slot(facts[0], facts[0])], whole, ()), "a claim is lost"
+    assert is_better([_Slot(facts[0], facts[0])], whole, {"C2"}), "that is told elsewhere"
+    assert is_better([_Slot(facts[0], facts[0])], holed, ())
+    assert not is_better([_Slot(both, both), _Slot(facts[2], None)], whole, ()), "it did not pass"
+    assert not is_better([_Slot(one, one) for one in (*facts, *facts, *facts, *facts)], whole, ()), "it has grown"
+
+
+def test_sentences_stand_in_paragraphs_lists_and_tables() -> None:
+    groups = split_paragraphs(read_prose(LISTED, NUMBERED))
+    assert [[one.text.split()[0] for one in group] for group in groups] == [
+        ["Two"], ["Governance", "Then", "Freight", "It", "Own", "U.S.", "Cost:"], ["2021,", "2020,"], ["They"],
+        ["2020:", "2021:"], ["2022:"], ["Why:"],
+    ]  # fmt: skip
+
+
+def test_what_points_back_to_a_sentence_that_is_lost_is_lost_too() -> None:
+    asked = DraftSentence(text="The port asked for barges.", claims=("C1",))
+    given = DraftSentence(text="It got some.", claims=("C2",))
     other = DraftSentence(text="The count was put in doubt.", claims=("C3",))
-    failure = FailedSentence(section="Port", sentence=asked, reason="not borne out", after=given.text)
-    said = {"sentence": 1, "kind": "fact", "claims": [], "text": "", "after": "The council gave the port some barges."}
-    mind, _, _ = reasoner({"sentences": [said]}, room=CAPABLE)
-
-    mended = await mind.mend(MendRequest(claims=CLAIMS, failures=(failure,), heads=HEADS))
-
-    drafted = {_Place(0, at): one for at, one in enumerate((asked, given, other))}
-    final = {place: None if one is asked else one for place, one in drafted.items()}
-    alone = follow_alone(drafted, final, {asked: mended[failure]})
-    assert [(place.sentence, one.text, one.claims) for place, one in alone.items()] == [
-        (1, "The council gave the port some barges.", ("C2", "C1"))
-    ]
     draft = Draft(title="Port", sections=(DraftSection(title="Port", sentences=(asked, given, other)),))
     checker = DraftChecker({}, {}, ClaimMatcher(CLAIMS, {}), KnownTerms([GOAL]), GOAL)
-    [section] = _fill_gaps(draft, final, drafted, checker, alone)
-    assert [one.text for own in section for one in own] == ["The council gave the port some barges.", other.text]
-    kept = {**final, _Place(0, 0): asked}  # mended after all
-    [section] = _fill_gaps(draft, kept, drafted, checker, alone)
-    assert [one.text for own in section for one in own] == [asked.text, given.text, other.text]
+
+    [holed] = _fill_gaps(draft, [[_Slot(asked, None), _Slot(given, given), _Slot(other, other)]], checker)
+    [whole] = _fill_gaps(draft, [[_Slot(one, one) for one in (asked, given, other)]], checker)
+
+    assert [one.text for one in holed] == [other.text]
+    assert [one.text for one in whole] == [asked.text, given.text, other.text]
 
 
 def test_a_judge_is_shown_what_else_of_a_document_bears_on_a_sentence() -> None:

@@ -34,6 +34,7 @@ NO_CLAIM = "it says something of the world and names no claim"
 # A capitalised word that begins no sentence, or a figure of three digits and more.
 _NAME = re.compile(r"(?<=[\w,;:)\]'’] )[A-Z][\w’'-]{2,}|\b\d{3,}\b")
 LEAST_COMMON = 1 / 4  # of the words of a sentence, that a claim has which is added for its numbers
+_CAPITAL = re.compile(r"(?<=[\w,;] )[A-Z][\w’'-]*[\w]")
 _LOWER = re.compile(r"(?<![^\W_])[^\W\d_A-Z]{3,}(?![^\W_])")
 
 
@@ -82,6 +83,8 @@ class DraftChecker:
         # Words that a document writes small, in whatever form, are no names, though a sentence may begin with them.
         small = {word for one in documents.values() for word in _LOWER.findall(one.text[:LONGEST])}
         self._plain = set(stems(" ".join(small)))
+        # A capital for its government, and whoever else the research has met: a judge says whether it is meant here.
+        self._met = " ".join({name for one in documents.values() for name in _CAPITAL.findall(one.text[:LONGEST])})
 
     def find_bound(self, sentence: DraftSentence) -> tuple[Claim, ...]:
         """The claims of a sentence, with what their documents say of themselves: a writer is shown it."""
@@ -277,7 +280,7 @@ class DraftChecker:
         # In a sentence that is its passages' but for a name, a name of another matter was exchanged.
         plain = " ".join(word for word in sentence.text.split() if not word[:1].isupper())
         retold = sentence.kind == "fact" and content_share(plain, [whole.text]) >= RETOLD
-        texts = own if weak or retold else [*own, *self._names]
+        texts = own if weak or retold else [*own, *self._names, self._met]
         text = self._spell(sentence)
         strange = [*check_names(text, texts, whole.head.replace("|", " ").split(), strict=False)]
         if sentence.kind == "synthesis":

@@ -14,8 +14,8 @@ from openassay.models.evidence import Claim, Document, QuoteSpan, Verdict
 from openassay.models.plan import Depth, Plan
 from openassay.nodes.analyse import SURE
 from openassay.nodes.binding import PASSAGE_WORDS
-from openassay.nodes.mend import UNTITLED, SentencesBySection, settle_draft, settle_titles
 from openassay.nodes.report import build_sections, list_open_questions, select_answers
+from openassay.nodes.settle import UNTITLED, SentencesBySection, settle_draft, settle_titles
 from openassay.nodes.verify import judge_statements, read_contexts
 from openassay.reasoning.base import Draft, DraftAnswer, DraftSection, DraftSentence, WriteRequest
 from openassay.state import (
@@ -75,7 +75,8 @@ async def write(state: State, runtime: Runtime[ResearchContext]) -> State:
         draft = draft.model_copy(update={"title": titled.report, "sections": sections_named})
     else:
         draft = await asyncio.to_thread(replace_titles, draft, terms, load_plan(state), claims, load_sources(state))
-        checked = await recheck_draft(draft, claims, titles, terms, context)
+        rechecked = await recheck_draft(draft, claims, titles, terms, context)
+        checked = [[one for kept in section for one in kept] for section in rechecked]
     # A composed report says in its own words how much is behind it; what was asked and not found has its section.
     opening = () if draft.composed else build_opening(state, context.options.depth, terms)
     sections = assemble_sections(draft, checked, opening)
@@ -121,7 +122,7 @@ def assemble_sections(
     sections = list[DraftSection]()
     for section, sentences in zip(draft.sections, checked, strict=True):
         # Two sentences that failed may both have become the claim they were bound to.
-        once = {sentence.text: sentence for kept in sentences for sentence in kept}
+        once = {sentence.text: sentence for sentence in sentences}
         # A disagreement needs a statement on each side; a section that lost all its sentences is gone.
         has_facts = any(sentence.claims for sentence in once.values())
         if once and (has_facts or section.role in ("not_found", "conclusion", "notice")):
@@ -148,8 +149,9 @@ def count_statements(draft: Draft, checked: SentencesBySection, claims: Mapping[
     """Count the sentences that say a claim in other words, those of them that failed, and those not as drafted."""
     counts = {"retold": 0, "failed": 0, "dropped": 0}
     for section, sentences in zip(draft.sections, checked, strict=True):
-        for old, new in zip(section.sentences, sentences, strict=True):
-            lost = old.text not in [sentence.text for sentence in new]
+        kept = {sentence.text for sentence in sentences}
+        for old in section.sentences:
+            lost = old.text not in kept
             retold = bool(old.claims) and not is_verbatim(
                 old.text, [claims[name] for name in old.claims if name in claims]
             )
@@ -193,7 +195,7 @@ def needs_more_research(state: State, depth: Depth) -> bool:
 
 async def recheck_draft(
     draft: Draft, claims: Mapping[str, Claim], titles: Mapping[str, str], terms: KnownTerms, context: ResearchContext
-) -> SentencesBySection:
+) -> Sequence[Sequence[tuple[DraftSentence, ...]]]:
     """Return what may be published of each sentence: itself, its claims' own words, or nothing."""
     checks = await asyncio.to_thread(check_sentences, draft, ClaimMatcher(claims.values(), titles), terms)
     # Sentences in words of their own are judged by their quotes, all in one call.

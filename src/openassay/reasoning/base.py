@@ -229,26 +229,19 @@ class Draft(Record):
     composed: bool = False  # by a capable model, freely: what fails a check goes back to it
 
 
-class FailedSentence(Record):
+class DraftParagraph(Record):
+    """A paragraph, list, timeline or table of a composed draft after its check."""
+
     section: str
-    sentence: DraftSentence
-    reason: str
-    before: str = ""  # the sentence before it in its section, and the one behind it
-    after: str = ""
+    sentences: tuple[DraftSentence, ...]
+    faults: tuple[str, ...]  # why each sentence cannot be published; empty for one that can
 
 
-class MendedSentence(Record):
-    """What can stand of a sentence, if anything, and how the one behind it reads where that is lost too."""
+class EditRequest(Record):
+    """A composed draft of which sentences did not pass."""
 
-    sentence: DraftSentence | None
-    after: str = ""
-
-
-class MendRequest(Record):
-    """Sentences of a composed draft that did not pass, all of them at once."""
-
+    paragraphs: tuple[DraftParagraph, ...]
     claims: tuple[Claim, ...]
-    failures: tuple[FailedSentence, ...]
     banned: tuple[str, ...] = ()
     heads: dict[str, str] = {}
 
@@ -340,8 +333,8 @@ class Reasoner(Protocol):
 
     async def write(self, request: WriteRequest) -> Draft: ...
 
-    async def mend(self, request: MendRequest) -> Mapping[FailedSentence, MendedSentence]:
-        """Return what can stand of sentences that failed; one that is left out is lost."""
+    async def edit(self, request: EditRequest) -> Mapping[int, Sequence[DraftSentence]]:
+        """Return paragraphs of a draft as they are to stand, by their place in it; one that stays is not there."""
         ...
 
     async def write_verbatim(self, request: WriteRequest) -> Draft:

@@ -14,7 +14,7 @@ from openassay.models.plan import Depth, Plan, PlannerQuestion, ThreadMessage, U
 from openassay.models.report import Critique
 from openassay.protocols import Emit, LanguageModel
 from openassay.reasoning import base
-from openassay.reasoning.llm import compose, follows, plan, read, verify, voices, write
+from openassay.reasoning.llm import compose, edit, follows, plan, read, verify, voices, write
 from openassay.reasoning.llm.forms import OutputForm
 from openassay.reasoning.llm.step import Job, StepRunner, TokenStream
 from openassay.reasoning.llm.verify import StatementQuotes
@@ -33,7 +33,7 @@ STEPS = (
     follows.FOLLOWS_STEP,
     write.WRITE_STEP,
     compose.COMPOSE_STEP,
-    compose.MEND_STEP,
+    edit.EDIT_STEP,
     write.REVIEW_STEP,
     plan.CONDENSE_STEP,
 )
@@ -42,7 +42,7 @@ CAPABLE_STEPS = (
     voices.VOICES_STEP,
     follows.FOLLOWS_STEP,
     compose.COMPOSE_STEP,
-    compose.MEND_STEP,
+    edit.EDIT_STEP,
 )
 
 
@@ -252,13 +252,9 @@ class LLMReasoner:
         await tokens.flush()
         return draft
 
-    async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.MendedSentence]:
+    async def edit(self, request: base.EditRequest) -> Mapping[int, Sequence[base.DraftSentence]]:
         claims = compose.NumberedClaims(request.claims, request.heads)
-
-        def build(failures: Sequence[base.FailedSentence], task: str) -> compose.MendJob:
-            return compose.build_mend_job(request.model_copy(update={"failures": tuple(failures)}), claims, task)
-
-        return await self._ask_in_parts(request.failures, compose.MAX_FAILURES, build)
+        return await self._steps.run(edit.build_edit_job(request, claims)) or {}
 
     async def write_verbatim(self, request: base.WriteRequest) -> base.Draft:
         return await self._rules.write_verbatim(request)

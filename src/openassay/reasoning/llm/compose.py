@@ -1,5 +1,4 @@
-"""How a capable model writes: the whole report in one call, from passages and the claims that were drawn from them; and
-how it mends sentences that did not pass.
+"""How a capable model writes: the whole report in one call, from passages and the claims that were drawn from them.
 
 Every sentence names the claims it rests on (`prose`). What it says is checked afterwards, by a judge and by what can be
 counted.
@@ -11,23 +10,18 @@ from typing import Literal, NamedTuple
 
 from openassay.errors import ReasoningError
 from openassay.models.evidence import Claim, Mark, Verdict
+from openassay.models.report import DerivedFigure
 from openassay.reasoning.base import (
     Draft,
     DraftAnswer,
     DraftSection,
     DraftSentence,
-    FailedSentence,
-    MendedSentence,
-    MendRequest,
     WriteRequest,
 )
 from openassay.reasoning.llm import forms
 from openassay.reasoning.llm.prose import (
     MAX_CLAIMS,
-    SentenceMarks,
-    build_sentence,
     clean_text,
-    place_in_table,
     read_prose,
     remove_marks,
 )
@@ -43,16 +37,12 @@ from openassay.text.sentences import split_sentences
 from openassay.text.words import fold
 
 COMPOSE_STEP = ReasoningStep("compose", stage="write", role="writer", output="report", purpose="finish")
-MEND_STEP = ReasoningStep("mend", stage="write", role="writer", output="mended sentences", purpose="finish")
 MAX_SECTIONS = 10
-MAX_FAILURES = 40  # sentences that are mended in one call
-QUOTE = 700  # characters of a quote that are shown where a sentence is mended
 MAX_QUOTES = 2  # of one claim
 WORDS_PER_CLAIM, MIN_WORDS = 36, 120  # length follows the evidence
 PASSAGE_SHARE = 0.4  # of a model's room that passages have at least, however many claims there are
 TASK_CHARACTERS = 12_000  # kept free for the task and for claims that do not agree
 ROLES = ("section", "abstract", "conclusion")
-KINDS = ("fact", "synthesis")
 REPORT_PARTS = (
     "abstract, 110 to 160 words in plain sentences: the first answers the question; then why, in two or three steps; "
     "what speaks against it, and how sure it is; cases and most names are for the sections. Sections as the matter "
@@ -130,13 +120,20 @@ class NumberedClaims:
         return ", ".join(str(self._numbers[id]) for id in ids if id in self._numbers)
 
     def show_sentence(self, sentence: DraftSentence) -> str:
-        """A sentence as the model would write it."""
+        """A sentence as the model would write it; one whose writer named nothing has no brackets."""
         follows = "=" if sentence.kind == "synthesis" else ""
-        names = self.show_names(sentence.claims)
+        names = "" if sentence.cited_beside else self.show_names(sentence.claims)
+        figures = "; ".join(map(self.show_figure, sentence.derived))
         text = sentence.text
         if sentence.lead and text.startswith(sentence.lead):
             text = f"**{sentence.lead}**{text.removeprefix(sentence.lead)}"
-        return f"{text} [{follows}{names}]" if names else text
+        return f"{text} [{follows}{names}{f': {figures}' if figures else ''}]" if names else text
+
+    def show_figure(self, figure: DerivedFigure) -> str:
+        operands = [
+            f"{one:.15g}" if isinstance(one, float) else str(self._numbers.get(one, one)) for one in figure.operands
+        ]
+        return f"{figure.value:.15g} = {figure.operation}({', '.join(operands)})"
 
     def show_disputes(self, request: WriteRequest, shown: Iterable[Claim]) -> str:
         """Which of the claims shown do not agree."""
@@ -241,7 +238,7 @@ def show_fixes(request: WriteRequest, claims: NumberedClaims) -> str:
         asked = wrap_tag("draft", number_lines(wanted))
         return f"A reviewer of an earlier version, before more was found, asked for:\n{asked}" if wanted else ""
     parts = [
-        f"## {section.title}\n{show_text(section, claims)}"
+        f"## {section.title}\n{show_sentences(section.sentences, claims)}"
         for section in previous.sections
         if section.role in ("abstract", "body", "conclusion")
     ]
@@ -253,10 +250,10 @@ def show_fixes(request: WriteRequest, claims: NumberedClaims) -> str:
     )
 
 
-def show_text(section: DraftSection, claims: NumberedClaims) -> str:
-    """A section as the model would write it: paragraphs, lists, timelines and tables."""
+def show_sentences(sentences: Iterable[DraftSentence], claims: NumberedClaims) -> str:
+    """Sentences as the model would write them: paragraphs, lists, timelines and tables."""
     text = ""
-    for in_table, group in groupby(section.sentences, key=lambda one: bool(one.cell and one.cell.column)):
+    for in_table, group in groupby(sentences, key=lambda one: bool(one.cell and one.cell.column)):
         if in_table:
             text = f"{text.rstrip()}\n\n{show_table(list(group), claims)}\n"
             continue
@@ -332,90 +329,3 @@ def add_baseline(draft: Draft, baseline: Draft, request: WriteRequest) -> Draft:
     answers = draft.answers or baseline.answers
     title = draft.title or baseline.title
     return draft.model_copy(update={"title": title, "answers": answers, "sections": (*body, *added, *last)})
-
-
-# Mending.
-
-
-class MendedForm(forms.OutputForm):
-    sentence: forms.Number
-    kind: forms.Text = forms.choice_field(KINDS)
-    claims: forms.Numbers
-    text: forms.Text = ""
-    derived: forms.Texts = []
-    after: forms.Text = ""
-
-
-class MendForm(forms.OutputForm):
-    sentences: list[MendedForm]
-
-
-Mended = dict[FailedSentence, MendedSentence]
-MendJob = Job[MendForm, FailedSentence, Mended]
-
-
-def show_failure(sentence: DraftSentence, claims: NumberedClaims) -> str:
-    cell = sentence.cell
-    if cell is None:
-        return claims.show_sentence(sentence)
-    place = f"(in a table; row: {cell.row}{f'; column: {cell.column}' if cell.column else ''}; both stay)"
-    return f"{cell.text} {place} [{claims.show_names(sentence.claims)}]"
-
-
-def show_neighbours(failure: FailedSentence) -> str:
-    """What stands beside a sentence and need not be said again."""
-    if failure.sentence.cell or not (failure.before or failure.after):
-        return ""
-    return f"\n   Stands between: “{failure.before or '…'}” and “{failure.after or '…'}”"
-
-
-def build_mend_job(request: MendRequest, claims: NumberedClaims, task: str) -> MendJob:
-    known = {claim.id: claim for claim in list_claims(request.claims) if claim.spans}
-
-    def build(shown: Sequence[FailedSentence]) -> dict[str, str]:
-        ids = dict.fromkeys(id for failure in shown for id in failure.sentence.claims if id in known)
-        lines = [
-            f"{number}. {show_failure(one.sentence, claims)}\n   Wrong: {one.reason}{show_neighbours(one)}"
-            for number, one in enumerate(shown, 1)
-        ]
-        return {
-            "claims": wrap_tag("source", "\n".join(claims.show(known[id], QUOTE) for id in ids)),
-            "sentences": wrap_tag("source", "\n".join(lines)),
-            "banned": ", ".join(request.banned) or "none",
-        }
-
-    lists = {"sentences": len(request.failures), "claims": MAX_CLAIMS, "derived": 4}
-    return Job(
-        MEND_STEP,
-        MendForm,
-        forms.build_schema(MendForm, "Mended", lists),
-        build,
-        convert=lambda answer, shown: convert_mended(answer, shown, claims),
-        sources=request.failures,
-        task=task,
-    )
-
-
-def convert_mended(answer: MendForm, shown: Sequence[FailedSentence], claims: NumberedClaims) -> Mended:
-    mended: Mended = {}
-    for item in answer.sentences:
-        failure = shown[item.sentence - 1] if 1 <= item.sentence <= len(shown) else None
-        if failure is None or failure in mended or len(split_sentences(item.text)) > 2:
-            continue
-        follows = forms.match_option(item.kind, KINDS, "fact") == "synthesis"
-        marks = SentenceMarks(tuple(item.claims), follows, tuple(item.derived))
-        made = build_sentence(clean_text(remove_marks(item.text)), marks, claims)
-        if made and made.claims:
-            made = place_as_before(made, failure.sentence)
-        after = clean_text(remove_marks(item.after)) if failure.after else ""
-        kept = made if made and made.claims else None
-        if kept or after:
-            mended[failure] = MendedSentence(sentence=kept, after="" if after == failure.after else after)
-    return mended
-
-
-def place_as_before(made: DraftSentence, old: DraftSentence) -> DraftSentence:
-    if old.cell:
-        return place_in_table(made, old.cell.model_copy(update={"text": made.text}))
-    lead = old.lead if made.text.startswith(old.lead) else ""
-    return made.model_copy(update={"opens": old.opens, "item": old.item, "lead": lead})

@@ -268,8 +268,8 @@ class RuleReasoner:
         is_told = not found.is_row or asks_for_row(request.plan.goal, found, bound, self._reader)
         return write_table_answer(draft, found, bound, is_told=is_told)
 
-    async def mend(self, request: base.MendRequest) -> Mapping[base.FailedSentence, base.MendedSentence]:
-        """Nothing is written freely here, so nothing can be mended."""
+    async def edit(self, request: base.EditRequest) -> Mapping[int, Sequence[base.DraftSentence]]:
+        """Nothing is written freely here, so nothing is edited."""
         return {}
 
     async def write_verbatim(self, request: base.WriteRequest) -> base.Draft:

@@ -1,10 +1,11 @@
-"""Check the sentences of a draft that a capable model has composed, have those that fail mended once, and tell in their
-claims' own words what is left of them."""
+"""Check the sentences of a draft that a capable model has composed, have it edited once where some fail, and leave out
+what fails again."""
 
 import asyncio
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from openassay.context import ResearchContext
@@ -13,16 +14,7 @@ from openassay.models.plan import Plan
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs, draw_claims, rank_claims
 from openassay.nodes.draft_checker import NO_CLAIM, DraftChecker
 from openassay.nodes.verify import judge_statements
-from openassay.reasoning.base import (
-    Draft,
-    DraftSentence,
-    FailedSentence,
-    MendedSentence,
-    MendRequest,
-    SynthesisPair,
-    WriteRequest,
-)
-from openassay.text.words import stems
+from openassay.reasoning.base import Draft, DraftParagraph, DraftSentence, EditRequest, SynthesisPair, WriteRequest
 from openassay.verification.synthesis import settle_figures, shorten_claim, spell_versions, tell_figure
 from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
@@ -32,7 +24,7 @@ LONGEST_TITLE = 110  # characters of a question that stands as a title
 MOST_STRANGE_WORDS = 4  # of a title that stand neither in the question nor in its claims
 COMMON = 3  # documents whose claims have a word that the title of a report may have: one page alone can plant none
 UNTITLED = "Findings"  # heads a section whose own title states more than was asked
-SAID_AGAIN = 0.6  # of its words in another sentence: it says nothing new
+MOST_GROWN, SOME_WORDS = 1.3, 12  # what an edited paragraph may have of its words before, and some besides
 LIMITS = "These claims leave this open or are limited in this way, and nothing else is stated:"
 MOST_BESIDE = 16  # sentences that one which sums up is shown with
 MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
@@ -43,7 +35,7 @@ _POINTS_BACK = re.compile(
     r"(?:It|Its|He|His|She|Her|They|Their|This|That|These|Those|Such|Both|Neither|The (?:latter|former|same|other))\b"
 )
 
-SentencesBySection = Sequence[Sequence[tuple[DraftSentence, ...]]]
+SentencesBySection = Sequence[Sequence[DraftSentence]]
 
 
 class DraftFailures(NamedTuple):
@@ -223,16 +215,43 @@ class SettledDraft(NamedTuple):
     claims: Mapping[str, Claim]
 
 
-class _Place(NamedTuple):
+class _Slot(NamedTuple):
+    """A sentence as it was written, and what may be published of it."""
+
+    written: DraftSentence
+    kept: DraftSentence | None
+
+
+class _Paragraph(NamedTuple):
     section: int
-    sentence: int
+    slots: tuple[_Slot, ...]
+
+
+def split_paragraphs(sentences: Sequence[DraftSentence]) -> list[list[DraftSentence]]:
+    """Put the sentences of a section together that stand in one paragraph, list, timeline or table."""
+    paragraphs, form = list[list[DraftSentence]](), ""
+    for sentence in sentences:
+        begins = sentence.opens or bool(sentence.cell) or form in ("table", "timeline")
+        now = _get_form(sentence) if begins or not paragraphs else form
+        if now != form or (begins and now == "text"):
+            paragraphs.append([])
+        paragraphs[-1].append(sentence)
+        form = now
+    return paragraphs
+
+
+def _get_form(sentence: DraftSentence) -> str:
+    if sentence.cell:
+        return "table" if sentence.cell.column else "timeline"
+    return "item" if sentence.item else "text"
 
 
 async def settle_draft(
-    draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext, *, mend: bool = True
+    draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext, *, edit: bool = True
 ) -> SettledDraft:
-    """Return what may be published of each sentence. One that fails is mended by the writer once, with the reason; what
-    fails again is narrowed or lost. Of a sentence that says what a passage says and no claim does, a claim is drawn."""
+    """Return what may be published of each sentence. Where some fail, the writer edits the draft once, with the
+    reasons; what fails again is narrowed or lost. Of a sentence that says what a passage says and no claim does, a
+    claim is drawn."""
     claims = {claim.id: claim for claim in request.claims}
     documents = await context.load_documents({span.document for claim in claims.values() for span in claim.spans})
     draft, drawn = await draw_claims(draft, claims, documents, context)
@@ -240,80 +259,158 @@ async def settle_draft(
     matcher = ClaimMatcher(claims.values(), request.titles)
     planned = [question.text for question in request.plan.questions]
     checker = DraftChecker(claims, documents, matcher, terms, request.plan.goal, planned)
+    check = _DraftCheck(checker, claims, request.heads, context)
+    draft = await asyncio.to_thread(check.bind, draft)
+    found = await check.find_failures(draft, [one for section in draft.sections for one in section.sentences])
+    paragraphs = [
+        _Paragraph(at, tuple(_Slot(one, check.keep(one, found)) for one in group))
+        for at, section in enumerate(draft.sections)
+        for group in split_paragraphs(section.sentences)
+    ]
+    if edit and found.reasons:
+        paragraphs = await edit_paragraphs(draft, paragraphs, found, check, request)
+    slots = [
+        [slot for one in paragraphs if one.section == at for slot in one.slots] for at in range(len(draft.sections))
+    ]
+    settled = _fill_gaps(draft, slots, checker)
+    told = {id for section in settled for one in section for id in one.claims}
+    needed = {id: claim for id, claim in drawn.items() if id in told}
+    for sentence in (one for section in settled for one in section if one.claims):
+        for id, claim in checker.find_needed_context(sentence).items():
+            needed[id] = join_evidence(needed[id], claim) if id in needed else claim
+    return SettledDraft(settled, needed)
 
-    usable = rank_claims("", claims)
 
-    def settle(sentence: DraftSentence) -> DraftSentence:
-        sentence = bind_by_words(sentence, usable, checker)
-        bound = checker.find_bound(sentence)
+class _DraftCheck:
+    """Binds and checks the sentences of a draft and of what is edited in it."""
+
+    def __init__(
+        self, checker: DraftChecker, claims: Mapping[str, Claim], heads: Mapping[str, str], context: ResearchContext
+    ) -> None:
+        self.checker = checker
+        self.context = context
+        self.claims = claims
+        self._heads = heads
+        self._usable = rank_claims("", claims)
+        self._around: dict[DraftSentence, Sequence[Claim]] = {}
+
+    def bind(self, draft: Draft) -> Draft:
+        """Bind each sentence to the claims it rests on, and settle its figures."""
+        sections = [
+            section.model_copy(
+                update={"sentences": tuple(map(self.settle, bind_to_paragraphs(section.sentences, self.checker)))}
+            )
+            for section in draft.sections
+        ]
+        return draft.model_copy(update={"sections": tuple(sections)})
+
+    def settle(self, sentence: DraftSentence) -> DraftSentence:
+        sentence = bind_by_words(sentence, self._usable, self.checker)
+        bound = self.checker.find_bound(sentence)
         sentence = spell_sentence(sentence, bound)
         figures = settle_figures(sentence.text, sentence.derived, bound)
         # A claim that did not hold bears nothing out; whether the others do is judged.
         held = tuple(claim.id for claim in bound) or sentence.claims
         return sentence.model_copy(update={"derived": figures, "claims": held})
 
-    def settle_all() -> dict[_Place, DraftSentence]:
-        return {
-            _Place(at, position): settle(sentence)
-            for at, section in enumerate(draft.sections)
-            for position, sentence in enumerate(bind_to_paragraphs(section.sentences, checker))
-        }
+    async def find_failures(
+        self,
+        draft: Draft,
+        sentences: Sequence[DraftSentence],
+        others: Mapping[DraftSentence, DraftSentence] = MappingProxyType({}),
+    ) -> DraftFailures:
+        """Find why sentences of a draft cannot be published, and `others`, each of which may stand in the place of
+        one."""
+        self._around |= {one: rank_claims(one.text, self.claims) for one in sentences if not one.claims}
+        beside = list_beside(draft)
+        beside |= {other: beside[one] for one, other in others.items() if one in beside}
+        return await find_failures(
+            [*sentences, *others.values()], self.checker, self._heads, self.context, self._around, beside
+        )
 
-    drafted = await asyncio.to_thread(settle_all)
-    around = {sentence: rank_claims(sentence.text, claims) for sentence in drafted.values() if not sentence.claims}
-    beside = list_beside(draft, drafted)
-    found = await find_failures(drafted.values(), checker, request.heads, context, around, beside)
-    failures = found.reasons
-    final: dict[_Place, DraftSentence | None] = {
-        place: None if sentence in failures else checker.bind_names(sentence, around.get(sentence, ()))
-        for place, sentence in drafted.items()
+    def keep(self, sentence: DraftSentence, found: DraftFailures) -> DraftSentence | None:
+        """Return what may be published of a sentence: itself, what a judge has left of it, or nothing."""
+        if sentence in found.reasons:
+            return found.narrower.get(sentence)
+        return self.checker.bind_names(sentence, self._around.get(sentence, ()))
+
+
+async def edit_paragraphs(
+    draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
+) -> list[_Paragraph]:
+    """Return the paragraphs as their writer has edited them, each where it holds better than before."""
+    asked = EditRequest(
+        paragraphs=tuple(
+            DraftParagraph(
+                section=draft.sections[one.section].title,
+                sentences=tuple(slot.written for slot in one.slots),
+                faults=tuple(found.reasons.get(slot.written, "") for slot in one.slots),
+            )
+            for one in paragraphs
+        ),
+        claims=tuple(check.claims.values()),
+        banned=request.banned,
+        heads=request.heads,
+    )
+    said = {number: tuple(text) for number, text in (await check.context.reasoner.edit(asked)).items()}
+    written = [said.get(number, asked.paragraphs[number].sentences) for number in range(len(paragraphs))]
+    whole = draft.model_copy(
+        update={
+            "sections": tuple(
+                section.model_copy(
+                    update={
+                        "sentences": tuple(
+                            one
+                            for own, text in zip(paragraphs, written, strict=True)
+                            if own.section == at
+                            for one in text
+                        )
+                    }
+                )
+                for at, section in enumerate(draft.sections)
+            )
+        }
+    )
+    bound = await asyncio.to_thread(check.bind, whole)
+    sentences = iter([one for section in bound.sections for one in section.sentences])
+    edited = [tuple(next(sentences) for _ in text) for text in written]
+    passed = {slot.written for one in paragraphs for slot in one.slots if slot.written not in found.reasons}
+    fresh = [one for number in said for one in edited[number] if one not in passed]
+    # Where an edited paragraph does not hold, what a judge would have in the place of a sentence may stand.
+    instead = {
+        slot.written: check.settle(found.rewordings[slot.written])
+        for one in paragraphs
+        for slot in one.slots
+        if slot.kept is None and slot.written in found.rewordings
     }
-    # What names no claim by itself is not mended, or it would say again what its paragraph says: the judge's wording of
-    # it is judged, and else it is dropped.
-    failed = [
-        FailedSentence(
-            section=draft.sections[place.section].title,
-            sentence=sentence,
-            reason=failures[sentence],
-            before=_get_text(drafted, place, -1),
-            after=_get_text(drafted, place, 1),
-        )
-        for place, sentence in drafted.items()
-        if sentence in failures
-        and checker.find_bound(sentence)
-        and draft.sections[place.section].sentences[place.sentence].claims
-    ]
-    alone = dict[_Place, DraftSentence]()
-    reworded = {
-        sentence: settle(found.rewordings[sentence])
-        for place, sentence in drafted.items()
-        if sentence in found.rewordings and not draft.sections[place.section].sentences[place.sentence].claims
-    }
-    if (failed or reworded) and mend:
-        said = await mend_sentences(failed, tuple(claims.values()), request, context) if failed else {}
-        mended = {sentence: settle(one.sentence) for sentence, one in said.items() if one.sentence} | reworded
-        alone = {place: settle(one) for place, one in follow_alone(drafted, final, said).items()}
-        summing = {made: beside[sentence] for sentence, made in mended.items() if sentence in beside}
-        again = await find_failures(
-            [*mended.values(), *alone.values()], checker, request.heads, context, beside=summing
-        )
-        for place, sentence in drafted.items():
-            made = mended.get(sentence) if sentence in failures else None
-            if made:  # or what the judge has left of it
-                final[place] = again.narrower.get(made) if made in again.reasons else made
-        for place in [place for place, sentence in final.items() if sentence and drafted[place] in failures]:
-            others = [other for at, other in final.items() if other and at.section == place.section and at != place]
-            if (made := final[place]) and says_nothing_new(made, others):
-                final[place] = None
-        alone = {place: one for place, one in alone.items() if one not in again.reasons}
-    settled = _fill_gaps(draft, final, drafted, checker, alone)
-    told = {id for section in settled for kept in section for one in kept for id in one.claims}
-    needed = {id: claim for id, claim in drawn.items() if id in told}
-    for section in settled:
-        for sentence in (one for kept in section for one in kept if one.claims):
-            for id, claim in checker.find_needed_context(sentence).items():
-                needed[id] = join_evidence(needed[id], claim) if id in needed else claim
-    return SettledDraft(settled, needed)
+    again = await check.find_failures(bound, fresh, instead)
+    standing = {one: other for one, other in instead.items() if other not in again.reasons}
+    # What a paragraph leaves out has to be told where nothing was edited.
+    untouched = [one for number, one in enumerate(paragraphs) if number not in said]
+    told = {id for one in untouched if draft.sections[one.section].role == "body" for id in list_kept(one.slots)}
+    result = list[_Paragraph]()
+    for number, old in enumerate(paragraphs):
+        slots = tuple(slot._replace(kept=slot.kept or standing.get(slot.written)) for slot in old.slots)
+        new = tuple(_Slot(one, check.keep(one, again)) for one in edited[number])
+        result.append(old._replace(slots=new if number in said and is_better(new, slots, told) else slots))
+    return result
+
+
+def is_better(new: Sequence[_Slot], old: Sequence[_Slot], told: Collection[str]) -> bool:
+    """Whether an edited paragraph may stand in the place of the old one: it loses no more sentences in its check, and
+    none of the claims that the old one tells and no other, and is hardly longer."""
+    words = [sum(len(slot.written.text.split()) for slot in slots) for slots in (new, old)]
+    lost = [sum(slot.kept is None for slot in slots) for slots in (new, old)]
+    return (
+        lost[0] <= lost[1]
+        and list_kept(old) <= list_kept(new) | set(told)
+        and words[0] <= MOST_GROWN * words[1] + SOME_WORDS
+    )
+
+
+def list_kept(slots: Sequence[_Slot]) -> set[str]:
+    """The claims that a paragraph tells, by sentences whose writer named them."""
+    return {id for slot in slots if slot.kept and not slot.kept.cited_beside for id in slot.kept.claims}
 
 
 def spell_sentence(sentence: DraftSentence, bound: Sequence[Claim]) -> DraftSentence:
@@ -332,118 +429,92 @@ def join_evidence(claim: Claim, other: Claim) -> Claim:
     )
 
 
-def _get_text(drafted: Mapping[_Place, DraftSentence], place: _Place, step: int) -> str:
-    beside = drafted.get(_Place(place.section, place.sentence + step))
-    return beside.text if beside and not beside.cell else ""
-
-
-def list_beside(draft: Draft, drafted: Mapping[_Place, DraftSentence]) -> dict[DraftSentence, tuple[str, ...]]:
+def list_beside(draft: Draft) -> dict[DraftSentence, tuple[str, ...]]:
     """What a sentence sums up: for one that opens a section, the others of it; for one that draws claims together, or
     names none by itself, its paragraph; for those of an abstract or a conclusion, what opens sections and what draws
     claims together there."""
-    body = [place for place in drafted if draft.sections[place.section].role == "body"]
-    opening = [place for place in body if place.sentence == 0]
-    drawn = [place for place in body if drafted[place].kind == "synthesis" and not drafted[place].cell]
-    whole = [drafted[place].text for place in sorted({*opening, *drawn})][:MOST_BESIDE]
-    paragraphs = list[list[_Place]]()
-    for place, sentence in drafted.items():
-        if sentence.opens or sentence.cell or place.sentence == 0 or not paragraphs:
-            paragraphs.append([])
-        paragraphs[-1].append(place)
+    body = [section.sentences for section in draft.sections if section.role == "body"]
+    whole = [
+        one.text
+        for sentences in body
+        for at, one in enumerate(sentences)
+        if at == 0 or (one.kind == "synthesis" and not one.cell)
+    ][:MOST_BESIDE]
     beside = dict[DraftSentence, tuple[str, ...]]()
-    for paragraph in paragraphs:
-        for place in paragraph:
-            sentence = drafted[place]
-            if draft.sections[place.section].role in ("abstract", "conclusion"):
-                beside[sentence] = tuple(whole)
-            elif place in opening:
-                own = [at for at in body if at.section == place.section and at != place and not drafted[at].cell]
-                beside[sentence] = tuple(drafted[at].text for at in own[:MOST_BESIDE])
-            elif sentence.kind == "synthesis" and not sentence.cell:
-                beside[sentence] = tuple(drafted[at].text for at in paragraph if at != place)[:MOST_BESIDE]
+    for section in draft.sections:
+        if section.role in ("abstract", "conclusion"):
+            beside |= dict.fromkeys(section.sentences, tuple(whole))
+            continue
+        paragraphs = list[list[DraftSentence]]()
+        for at, sentence in enumerate(section.sentences):
+            if sentence.opens or sentence.cell or at == 0:
+                paragraphs.append([])
+            paragraphs[-1].append(sentence)
+        for paragraph in paragraphs:
+            for at, sentence in enumerate(paragraph):
+                if section.role == "body" and sentence is section.sentences[0]:
+                    own = [one.text for one in section.sentences[1:] if not one.cell]
+                    beside[sentence] = tuple(own[:MOST_BESIDE])
+                elif sentence.kind == "synthesis" and not sentence.cell:
+                    others = [one.text for place, one in enumerate(paragraph) if place != at]
+                    beside[sentence] = tuple(others[:MOST_BESIDE])
     return beside
 
 
-async def mend_sentences(
-    failed: Sequence[FailedSentence], claims: tuple[Claim, ...], request: WriteRequest, context: ResearchContext
-) -> dict[DraftSentence, MendedSentence]:
-    asked = MendRequest(
-        claims=claims, failures=tuple(dict.fromkeys(failed)), banned=request.banned, heads=request.heads
-    )
-    return {failure.sentence: made for failure, made in (await context.reasoner.mend(asked)).items()}
-
-
-def follow_alone(
-    drafted: Mapping[_Place, DraftSentence],
-    final: Mapping[_Place, DraftSentence | None],
-    mended: Mapping[DraftSentence, MendedSentence],
-) -> dict[_Place, DraftSentence]:
-    """How sentences that passed would read where the one before them is lost: they rest on the claims of both."""
-    alone = dict[_Place, DraftSentence]()
-    for place, sentence in drafted.items():
-        next_place = _Place(place.section, place.sentence + 1)
-        kept = final.get(next_place)
-        if final[place] is None and sentence in mended and mended[sentence].after and kept and not kept.cell:
-            both = tuple(dict.fromkeys((*kept.claims, *sentence.claims)))
-            kind = "synthesis" if "synthesis" in (kept.kind, sentence.kind) else kept.kind
-            told = {"text": mended[sentence].after, "claims": both, "kind": kind, "lead": ""}
-            alone[next_place] = kept.model_copy(update=told)
-    return alone
-
-
-def says_nothing_new(sentence: DraftSentence, others: Sequence[DraftSentence]) -> bool:
-    """Whether a sentence that was mended says what another of its section says: so end many that summed up."""
-    said = set(stems(sentence.text))
-    return sentence.cell is None and any(
-        set(sentence.claims) & set(other.claims) and len(said & set(stems(other.text))) >= SAID_AGAIN * len(said)
-        for other in others
-    )
-
-
-def _fill_gaps(
-    draft: Draft,
-    final: Mapping[_Place, DraftSentence | None],
-    drafted: Mapping[_Place, DraftSentence],
-    checker: DraftChecker,
-    alone: Mapping[_Place, DraftSentence],
-) -> SentencesBySection:
+def _fill_gaps(draft: Draft, slots: Sequence[Sequence[_Slot]], checker: DraftChecker) -> SentencesBySection:
     """Leave out what was lost, and nothing twice in body sections; an abstract may say what a section says. A body
-    section that has lost all it said is told in its claims' own words. `alone`: how sentences read whose predecessor
-    is lost."""
-    body = {at for at, section in enumerate(draft.sections) if section.role == "body"}
-    empty = body - {place.section for place, sentence in final.items() if sentence and sentence.claims}
-    told = {id for place, sentence in final.items() if sentence and place.section in body for id in sentence.claims}
+    section that has lost all it said is told in its claims' own words."""
+    body = [section.role == "body" for section in draft.sections]
+    told = {
+        id
+        for own, is_body in zip(slots, body, strict=True)
+        if is_body
+        for slot in own
+        if slot.kept
+        for id in slot.kept.claims
+    }
     seen = set[str]()
-    settled: list[list[tuple[DraftSentence, ...]]] = [[] for _ in draft.sections]
+    settled = list[list[DraftSentence]]()
+    for own, is_body in zip(slots, body, strict=True):
+        kept = list[DraftSentence]()
+        if is_body and not any(slot.kept and slot.kept.claims for slot in own):
+            left = [claim for slot in own for claim in checker.find_bound(slot.written) if claim.id not in told]
+            told |= {claim.id for claim in left}
+            once = dict.fromkeys(left)
+            kept = [
+                *(slot.kept for slot in own if slot.kept),
+                *(DraftSentence(text=one.text, claims=(one.id,)) for one in once),
+            ]
+        else:
+            kept = _join_slots(own, seen)
+        seen |= {one.text for one in kept} if is_body else set()
+        settled.append(_settle_cells(kept))
+    return settled
+
+
+def _join_slots(slots: Sequence[_Slot], seen: Collection[str]) -> list[DraftSentence]:
+    kept = list[DraftSentence]()
     opens = item = False  # the sentence that opened the paragraph, or began the item, is lost: the next one does
     lost = False  # the sentence before it is lost
-    for place, old in drafted.items():
-        sentence = final[place]
-        lost = lost and not old.opens and place.sentence > 0
-        if old.opens or old.item or place.sentence == 0:
-            opens, item = old.opens, old.item
-        if sentence is None and place.section in empty:
-            left = [claim for claim in checker.find_bound(old) if claim.id not in told]
-            told |= {claim.id for claim in left}
-            own = tuple(DraftSentence(text=claim.text, claims=(claim.id,)) for claim in left)
-        elif sentence and lost and place in alone:
-            own = (alone[place],)
-        elif sentence and lost and _POINTS_BACK.match(sentence.text) and not sentence.cell:
-            own = ()  # what it points back to is not there, and it would speak of something else
-        else:
-            own = (sentence,) if sentence and sentence.text not in seen else ()
-        lost = not own
-        if own and (opens or item) and not own[0].cell:
-            own = (own[0].model_copy(update={"opens": opens, "item": item}), *own[1:])
+    for written, sentence in slots:
+        lost = lost and not written.opens
+        if written.opens or written.item or not kept:
+            opens, item = written.opens, written.item
+        # What points back to a sentence that is not there would speak of something else.
+        points_back = lost and sentence and _POINTS_BACK.match(sentence.text) and not sentence.cell
+        lost = sentence is None or bool(points_back) or sentence.text in seen
+        if sentence is None or lost:
+            continue
+        if (opens or item) and not sentence.cell:
+            sentence = sentence.model_copy(update={"opens": opens, "item": item})
             opens = item = False
-        seen |= {one.text for one in own if place.section in body}
-        settled[place.section].append(own)
-    return [_settle_cells(section) for section in settled]
+        kept.append(sentence)
+    return kept
 
 
-def _settle_cells(section: Sequence[tuple[DraftSentence, ...]]) -> Sequence[tuple[DraftSentence, ...]]:
+def _settle_cells(sentences: list[DraftSentence]) -> list[DraftSentence]:
     """A table that has lost all rows but one is a table no more: its cells are sentences like others."""
-    rows = {one.cell.row for kept in section for one in kept if one.cell}
+    rows = {one.cell.row for one in sentences if one.cell}
     if len(rows) > 1:
-        return section
-    return [tuple(one.model_copy(update={"cell": None}) for one in kept) for kept in section]
+        return sentences
+    return [one.model_copy(update={"cell": None}) for one in sentences]
