@@ -493,7 +493,7 @@ async def test_paragraphs_with_sentences_that_failed_are_edited_in_one_call() ->
             {"paragraph": 9, "text": "Nobody asked."},
         ]
     }
-    mind, models, _ = reasoner(answer, room=CAPABLE)
+    mind, models, _ = reasoner(answer, answer, room=CAPABLE)
 
     edited = await mind.edit(request)
 
@@ -506,6 +506,10 @@ async def test_paragraphs_with_sentences_that_failed_are_edited_in_one_call() ->
     assert "✗1: 5 stands in no passage\n✗2: 6 stands in no passage" in prompt.text
     assert f"[1] {CLAIMS[0].text}\n   {HEADS['doc1']}: “{CLAIMS[0].text}”" in prompt.text, "its quote is shown"
     assert f"[2] {CLAIMS[1].text}\n   " not in prompt.text, "and not that of a sentence that passed"
+    assert "The report has 18 words and may have 2300." in prompt.system
+    short = request.model_copy(update={"words": 10})
+    await mind.edit(short)
+    assert "The report has 18 words, which is too many: tighten it towards 12" in models.prompts[1].system
 
 
 def test_an_edited_paragraph_stands_if_it_loses_nothing_and_is_hardly_longer() -> None:

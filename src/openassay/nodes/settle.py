@@ -349,6 +349,7 @@ async def edit_paragraphs(
             for one in paragraphs
         ),
         claims=tuple(check.claims.values()),
+        words=request.target,
         banned=request.banned,
         heads=request.heads,
     )

@@ -242,6 +242,7 @@ class EditRequest(Record):
 
     paragraphs: tuple[DraftParagraph, ...]
     claims: tuple[Claim, ...]
+    words: int = 2000  # wanted
     banned: tuple[str, ...] = ()
     heads: dict[str, str] = {}
 

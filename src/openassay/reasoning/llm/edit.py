@@ -14,6 +14,7 @@ from openassay.reasoning.llm.step import Job, ReasoningStep, wrap_tag
 EDIT_STEP = ReasoningStep("edit", stage="write", role="writer", output="paragraphs", purpose="finish")
 QUOTE = 700  # characters of a quote that are shown where a sentence is to be put right
 MAX_PARAGRAPHS = 60  # that are given back
+ROOM = 1.15  # of the words wanted, that an edited report may have
 FAULT = "✗"
 _FAULT = re.compile(rf"{FAULT}\s*\d*\s*")
 _PLACE = re.compile(r"^\s*\(\d+\)\s*")  # the paragraph's own number
@@ -53,6 +54,7 @@ def build_edit_job(request: EditRequest, claims: NumberedClaims) -> EditJob:
             "faults": wrap_tag("draft", "\n".join(f"{FAULT}{n}: {one}" for n, one in enumerate(faults, 1))),
             "claims": wrap_tag("source", "\n".join(lines)),
             "banned": ", ".join(request.banned) or "none",
+            "length": tell_length(request),
         }
 
     return Job(
@@ -63,6 +65,14 @@ def build_edit_job(request: EditRequest, claims: NumberedClaims) -> EditJob:
         convert=lambda answer, _: convert_edited(answer, request, claims),
         sources=sorted(known, key=lambda claim: claim.id not in lacking),
     )
+
+
+def tell_length(request: EditRequest) -> str:
+    words = sum(len(one.text.split()) for paragraph in request.paragraphs for one in paragraph.sentences)
+    most = round(ROOM * request.words)
+    if words <= most:
+        return f"The report has {words} words and may have {most}."
+    return f"The report has {words} words, which is too many: tighten it towards {most}, without losing a fact."
 
 
 def show_paragraphs(paragraphs: Iterable[DraftParagraph], claims: NumberedClaims) -> str:
