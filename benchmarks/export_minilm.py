@@ -1,6 +1,6 @@
 """Makes `minilm.int8.onnx` and `words.npy` in `src/openassay/text/data` from the fp32 weights of all-MiniLM-L6-v2.
 
-The table of words stands in a file of its own, since the reader of short answers (`export_reader`) has the same.
+The table of words stands in a file of its own, since the reader of short answers (`export_adapters`) has the same.
 
 The graph is written node by node instead of being exported and then quantised, because the usual route
 (`quantize_dynamic`) gives every activation tensor one scale: a sentence's vector then depends on which

@@ -4,7 +4,7 @@
 
 The reader is the verifier with adapters: beside each matrix of its layers two narrow ones are learned, while the
 matrices stay as they are stored, in four bits. So both models share 60 MB of the package. FOLDER has `verifier.npz`,
-`verifier-tokenizer.json` and `verifier-rest.npz` (the other tensors of the graph: `export_reader --unpack` writes it).
+`verifier-tokenizer.json` and `verifier-rest.npz` (the other tensors of the graph: `export_adapters --unpack` writes it).
 
 A question and a passage are read together. Four logits a token: an answer begins here, an answer ends here, and of the
 first token alone: the answer is yes, the answer is no. Where the first token is likelier than any other to begin and
@@ -57,12 +57,12 @@ class Row(NamedTuple):
 class AdaptedLinear(nn.Module):  # type: ignore[misc]
     """A matrix that stays, and beside it two that learn."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor) -> None:
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor, rank: int) -> None:
         super().__init__()
         self.register_buffer("weight", weight.bfloat16() if DEVICE == "cuda" else weight)
         self.register_buffer("bias", bias)
-        self.down = nn.Parameter(torch.randn(RANK, weight.shape[1]) / weight.shape[1] ** 0.5)
-        self.up = nn.Parameter(torch.zeros(weight.shape[0], RANK))
+        self.down = nn.Parameter(torch.randn(rank, weight.shape[1]) / weight.shape[1] ** 0.5)
+        self.up = nn.Parameter(torch.zeros(weight.shape[0], rank))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         own: torch.Tensor = functional.linear(x, self.weight, self.bias)
@@ -70,11 +70,11 @@ class AdaptedLinear(nn.Module):  # type: ignore[misc]
 
 
 class Layer(nn.Module):  # type: ignore[misc]
-    def __init__(self, tensors: dict[str, torch.Tensor], name: str) -> None:
+    def __init__(self, tensors: dict[str, torch.Tensor], name: str, rank: int) -> None:
         super().__init__()
 
         def adapt(matrix: str, bias: torch.Tensor) -> AdaptedLinear:
-            return AdaptedLinear(tensors[f"{name}.{matrix}"], bias)
+            return AdaptedLinear(tensors[f"{name}.{matrix}"], bias, rank)
 
         last = tensors[f"{name}.output.dense"]
         self.qkv = adapt("qkv", tensors[f"{name}.qkv.bias"])
@@ -101,13 +101,12 @@ class Layer(nn.Module):  # type: ignore[misc]
         )
 
 
-class Reader(nn.Module):  # type: ignore[misc]
-    def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
+class AdaptedEncoder(nn.Module):  # type: ignore[misc]
+    def __init__(self, tensors: dict[str, torch.Tensor], rank: int = RANK) -> None:
         super().__init__()
         for name in ("words", "positions", "distances", "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"):
             self.register_buffer(name.replace(".", "_"), tensors[name])
-        self.layers = nn.ModuleList(Layer(tensors, f"encoder.layer.{number}") for number in range(LAYERS))
-        self.last = nn.Linear(WIDTH, LOGITS)
+        self.layers = nn.ModuleList(Layer(tensors, f"encoder.layer.{number}", rank) for number in range(LAYERS))
 
     def encode(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         length = ids.shape[1]
@@ -120,6 +119,12 @@ class Reader(nn.Module):  # type: ignore[misc]
         for layer in self.layers:
             x = layer(x, apart)
         return x
+
+
+class Reader(AdaptedEncoder):
+    def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
+        super().__init__(tensors)
+        self.last = nn.Linear(WIDTH, LOGITS)
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.last(self.encode(ids, mask)).float()

@@ -342,6 +342,10 @@ class Entailment(Protocol):
         documents, the fourth is that of one voice."""
         ...
 
+    def synthesis_scores(self, pairs: Sequence[tuple[str, str]]) -> "NDArray[np.float32]":
+        """The same of sentences that draw claims together, which are harder to tell."""
+        ...
+
 
 class SupportScore(NamedTuple):
     """How likely evidence bears a statement out, and how likely it says otherwise, 0 to 1."""
@@ -353,6 +357,10 @@ class SupportScore(NamedTuple):
 class SupportScorer(Protocol):
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
         """Return one for each (statement, evidence), in order."""
+        ...
+
+    def follows(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return how likely each sentence follows from claims, which stand in lines, taken together, 0 to 1."""
         ...
 
     def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:

@@ -13,6 +13,9 @@ class WordScorer:
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
         return [self._score(*pair) for pair in pairs]
 
+    def follows(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [one.supported for one in self.scores(pairs)]
+
     def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         return [0.0 for _ in pairs]
 

@@ -74,8 +74,9 @@ def published(outcome: RunOutcome) -> int:
 
 
 def told(report: Report) -> str:
-    """What stands below the report."""
-    return " ".join(s.text for section in report.sections if section.role == "notice" for s in section.sentences)
+    """What a report says of itself, at its top or where it tells what it lacks."""
+    own = [section for section in report.sections if section.role in ("notice", "not_found")]
+    return " ".join(sentence.text for section in own for sentence in section.sentences)
 
 
 # The loop
@@ -394,6 +395,7 @@ async def test_a_draft_is_the_best_there_is(lab: Make) -> None:
     assert (report.basis, report.status, report.confidence, report.metadata.score) == ("draft", "partial", "low", 4.0)
     assert "1 critical issue could not be fixed" in told(report)
     assert "about 4 of 10 points" in told(report)
+    assert not [one for one in report.sections if one.role == "notice"], "it is not disowned at its top"
 
 
 @pytest.mark.requirement("F-12")

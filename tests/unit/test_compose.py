@@ -266,6 +266,33 @@ async def test_an_unmarked_sentence_rests_on_its_paragraph_and_a_judge_reads_it(
     assert bound[3] == frame
 
 
+async def test_an_abstract_that_names_no_claim_sums_up_the_sections() -> None:
+    plain = {**ABSTRACT, "text": "Freight on the Wend grew from 2020 to 2021. Who counts is open."}
+    draft, _, _ = await compose({**REPORT, "sections": [plain, SECTION, {**CONCLUSION, "text": "It grew."}]})
+    assert [section.role for section in draft.sections] == ["abstract", "body", "conclusion"]
+
+    named = [claim.id for claim in CLAIMS[:2]]
+    first, second = bind_to_paragraphs(draft.sections[0].sentences, make_checker(), named)
+    assert (set(first.claims), first.kind, first.cited_beside) == ({"C1", "C2"}, "synthesis", True)
+    assert set(second.claims) == {"C1", "C2"}
+
+
+def test_a_definition_is_no_word_on_what_stays_open() -> None:
+    terms = KnownTerms([GOAL])
+    for text in (
+        "The Wend is an open river.",
+        "By 2020 freight on the Wend had reached its limit.",
+        "Freight remained low.",
+    ):
+        assert not terms.may_tell_limits(text)
+    for text in (
+        "How freight changed stays open.",
+        "Why freight changed is unclear.",
+        "No source says how freight changed.",
+    ):
+        assert terms.may_tell_limits(text)
+
+
 def make_checker(opening: str = "") -> DraftChecker:
     """`opening`: how each document begins."""
     documents = {
@@ -546,6 +573,13 @@ def test_what_points_back_to_a_sentence_that_is_lost_is_lost_too() -> None:
 
     assert [one.text for one in holed] == [other.text]
     assert [one.text for one in whole] == [asked.text, given.text, other.text]
+
+
+def test_a_figure_may_be_worked_out_from_a_passage_alone() -> None:
+    numbered = NumberedClaims(CLAIMS, HEADS)
+    [sentence] = read_prose("It grew by 4 per cent. [=D1: 4 = percent_change(182.4, 190.1)]", numbered)
+    assert sentence.documents == ("doc1",)
+    assert [figure.value for figure in sentence.derived] == [4.0]
 
 
 def test_a_judge_is_shown_what_else_of_a_document_bears_on_a_sentence() -> None:

@@ -67,6 +67,9 @@ class SharedWords:
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
         return [self._score(set(statement.lower().split()), quote) for statement, quote in pairs]
 
+    def follows(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [one.supported for one in self.scores(pairs)]
+
     def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         return [0.0 for _ in pairs]
 

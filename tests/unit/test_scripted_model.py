@@ -50,6 +50,9 @@ class Agreeable:
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[SupportScore]:
         return [SupportScore(0.9, 0.0) for _ in pairs]
 
+    def follows(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [one.supported for one in self.scores(pairs)]
+
     def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         return [0.0 for _ in pairs]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openassay.models.evidence import Claim, ContextItem, QuoteSpan, Verdict
 from openassay.models.report import DerivedFigure
-from openassay.verification.synthesis import check_synthesis, compute_figure, settle_figures, spell_versions
+from openassay.verification.synthesis import check_synthesis, compute_figure, settle_figures, spell_numbers
 from openassay.verification.terms import find_addresses
 
 
@@ -117,7 +117,15 @@ def test_versions_are_spelled_as_the_passages_spell_them() -> None:
     first = make_claim("C6", "Resource claims came as alpha in v1.26 and cost 1.5 per cent.")
     last = make_claim("C7", "In Kubernetes 1.34 the core was stable; v1.34 is the last.")
     text = "Alpha in 1.26, stable in 1.34, at 1.5 per cent; 11.26, 1.26.3 and $1.26 are none of them."
-    assert spell_versions(text, (first, last)) == text.replace("in 1.26", "in v1.26")
+    assert spell_numbers(text, (first, last)) == text.replace("in 1.26", "in v1.26")
+
+
+def test_thousands_are_spelled_as_their_passage_spells_them() -> None:
+    users = make_claim("C1", "It has 370k users and costs $1.2M, of which £82K are given.")
+    text = "It has 370,000 users, costs $1,200,000 and was given £82,000 by 1370,000 people."
+    assert spell_numbers(text, (users,)) == ("It has 370k users, costs $1.2M and was given £82K by 1370,000 people.")
+    both = make_claim("C2", "It has 370k users, or 370,000 in all.")
+    assert spell_numbers("It has 370,000 users.", (both,)) == "It has 370,000 users."
 
 
 def test_a_half_may_be_rounded_up() -> None:

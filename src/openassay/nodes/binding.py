@@ -201,9 +201,12 @@ def _count_terms(text: str, wanted: Mapping[str | float, int]) -> int:
     return sum(worth for term, worth in wanted.items() if term in _list_terms(text))
 
 
-def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker) -> list[DraftSentence]:
+def bind_to_paragraphs(
+    sentences: Sequence[DraftSentence], checker: DraftChecker, others: Sequence[str] = ()
+) -> list[DraftSentence]:
     """Bind a sentence that states something and names no claim to those of its paragraph: what these amount to often
-    stands before them. So is one that has hardly a word of the claims it names. A judge reads whether it follows."""
+    stands before them. So is one that has hardly a word of the claims it names. Where a section names none, it sums up
+    `others`. A judge reads whether it follows."""
     paragraphs = list[list[DraftSentence]]()
     for sentence in sentences:
         if sentence.opens or sentence.cell or not paragraphs:
@@ -214,14 +217,15 @@ def bind_to_paragraphs(sentences: Sequence[DraftSentence], checker: DraftChecker
         # What introduces a list or a table rests on what stands there.
         listed = itertools.takewhile(lambda own: own[0].item or own[0].cell, paragraphs[at + 1 :])
         # What stands alone opens its section or sums it up.
-        named = _list_names(paragraph) or _list_names([one for own in listed for one in own]) or _list_names(sentences)
+        named = _list_names(paragraph) or _list_names([one for own in listed for one in own])
+        named = named or _list_names(sentences) or tuple(others)
         for sentence in paragraph:
             states = bool(sentence.claims) or not checker.may_frame(sentence.text)
             if states and (not sentence.claims or checker.has_few_words(sentence)):
                 # Its own claims first; what it says of them may have the words of the others. Those with more of its
                 # words come before others: a reader takes a dozen citations for a fault.
-                others = sorted(named, key=lambda id: -checker.count_common_words(id, sentence.text))
-                whole = tuple(dict.fromkeys((*sentence.claims, *others)))[:MOST_PARAGRAPH_CLAIMS]
+                ranked = sorted(named, key=lambda id: -checker.count_common_words(id, sentence.text))
+                whole = tuple(dict.fromkeys((*sentence.claims, *ranked)))[:MOST_PARAGRAPH_CLAIMS]
                 kind: Literal["fact", "synthesis"] = "synthesis" if len(whole) > 1 else "fact"
                 beside = not sentence.claims
                 sentence = sentence.model_copy(update={"claims": whole, "kind": kind, "cited_beside": beside})

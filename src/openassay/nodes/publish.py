@@ -154,8 +154,16 @@ async def fallback(state: State, runtime: Runtime[ResearchContext]) -> State:
     if supported:
         basis, status = "draft" if draft else "analysis", ReportStatus.PARTIAL
         draft = apply_edits(draft, load_edits(state)) if draft else _draft_from_claims(state, supported)
-        caveats = [*_list_caveats(state, basis, context), *reader_notes(state, draft, context)]
-        sections = (*build_sections(draft, claims, load_sources(state)), build_notice("Please note", *caveats))
+        caveats, notes = [*_list_caveats(state, basis, context)], reader_notes(state, draft, context)
+        sections = build_sections(draft, claims, load_sources(state))
+        if basis == "analysis" or state["rejected"]:
+            sections = (*sections, build_notice("Please note", *caveats, *notes))
+        else:  # a report that only its review did not approve says so where it tells what it lacks
+            sections = (
+                *sections,
+                build_notice("What this report lacks", *caveats).model_copy(update={"role": "not_found"}),
+            )
+            sections = (*sections, build_notice("Please note", *notes)) if notes else sections
     else:
         basis, status = "nothing", ReportStatus.NO_DATA
         if state["rejected"]:

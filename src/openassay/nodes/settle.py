@@ -14,8 +14,16 @@ from openassay.models.plan import Plan
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs, draw_claims, rank_claims
 from openassay.nodes.draft_checker import NO_CLAIM, DraftChecker
 from openassay.nodes.verify import judge_statements
-from openassay.reasoning.base import Draft, DraftParagraph, DraftSentence, EditRequest, SynthesisPair, WriteRequest
-from openassay.verification.synthesis import settle_figures, shorten_claim, spell_versions, tell_figure
+from openassay.reasoning.base import (
+    Draft,
+    DraftParagraph,
+    DraftSection,
+    DraftSentence,
+    EditRequest,
+    SynthesisPair,
+    WriteRequest,
+)
+from openassay.verification.synthesis import settle_figures, shorten_claim, spell_numbers, tell_figure
 from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
 
@@ -144,7 +152,8 @@ async def settle_titles(
             texts += [claim.text for claim in some] if at < len(titles) else [*years, " ".join(list_common_words(some))]
             if some and is_plain_title(title, texts):
                 about = DraftSentence(text=f"What follows tells of this: {title}")
-                asked[at] = build_pair(about, some[:MOST_TITLE_CLAIMS], request.heads)
+                pair = build_pair(about, some[:MOST_TITLE_CLAIMS], request.heads)
+                asked[at] = pair._replace(claims=pair.short)  # what it is about can be told without quotes
     judged = dict(zip(asked, await context.reasoner.judge_syntheses(list(asked.values())), strict=True))
     refused = [
         at
@@ -296,13 +305,15 @@ class _DraftCheck:
 
     def bind(self, draft: Draft) -> Draft:
         """Bind each sentence to the claims it rests on, and settle its figures."""
-        sections = [
-            section.model_copy(
-                update={"sentences": tuple(map(self.settle, bind_to_paragraphs(section.sentences, self.checker)))}
-            )
-            for section in draft.sections
-        ]
-        return draft.model_copy(update={"sections": tuple(sections)})
+        body = [one for section in draft.sections if section.role == "body" for one in section.sentences]
+        named = list(dict.fromkeys(id for one in body for id in one.claims))
+
+        def bind_section(section: DraftSection) -> DraftSection:
+            others = named if section.role in ("abstract", "conclusion") else ()
+            bound = bind_to_paragraphs(section.sentences, self.checker, others)
+            return section.model_copy(update={"sentences": tuple(map(self.settle, bound))})
+
+        return draft.model_copy(update={"sections": tuple(map(bind_section, draft.sections))})
 
     def settle(self, sentence: DraftSentence) -> DraftSentence:
         sentence = bind_by_words(sentence, self._usable, self.checker)
@@ -416,8 +427,8 @@ def list_kept(slots: Sequence[_Slot]) -> set[str]:
 
 def spell_sentence(sentence: DraftSentence, bound: Sequence[Claim]) -> DraftSentence:
     """A sentence, and what it says in its cell, with versions as its passages spell them."""
-    cell = sentence.cell and sentence.cell.model_copy(update={"text": spell_versions(sentence.cell.text, bound)})
-    return sentence.model_copy(update={"text": spell_versions(sentence.text, bound), "cell": cell})
+    cell = sentence.cell and sentence.cell.model_copy(update={"text": spell_numbers(sentence.cell.text, bound)})
+    return sentence.model_copy(update={"text": spell_numbers(sentence.text, bound), "cell": cell})
 
 
 def join_evidence(claim: Claim, other: Claim) -> Claim:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openassay.text.embeddings import (
     DATA,
     MOST_THREADS,
+    READER_ADAPTERS,
     count_cpus,
     load_verifier,
     replace_surrogates,
@@ -136,7 +137,7 @@ class AnswerReader:
             whole = model.tokenizer.encode(asked, replace_surrogates(f"{head}{text}{tail}"))
             encodings += [(at, one) for one in (whole, *whole.overflowing)]
         windows: list[list[_Window]] = [[] for _ in passages]
-        said = run_model(model, (one for _, one in encodings), "spans", reading=True)
+        said = run_model(model, (one for _, one in encodings), "spans", READER_ADAPTERS)
         for (at, encoding), logits in zip(encodings, said, strict=True):
             windows[at].append(_read_window(encoding, logits, passages[at]))
         return [PassageReading(some) for some in windows]

@@ -73,6 +73,13 @@ class CrossEncoderScorer:
                 self._known.popitem(last=False)
             return scores
 
+    def follows(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """How likely sentences follow from claims, which stand in lines, taken together."""
+        asked = [pair for pair in dict.fromkeys(pairs) if pair[0].strip() and pair[1].strip()]
+        logits = self._entailment.synthesis_scores([(mark_copy(*pair), pair[1]) for pair in asked]).tolist()
+        found = {pair: 1 / (1 + math.exp(-_subtract_others(*row[:3]))) for pair, row in zip(asked, logits, strict=True)}
+        return [found.get(pair, 0.0) for pair in pairs]
+
     def dependence(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """A pair is read in both orders, unless the first reading is sure that they are two."""
         logits = self._entailment.scores(pairs)[:, 3].tolist()
@@ -90,9 +97,14 @@ def _prepare_pair(statement: str, evidence: str) -> tuple[str, str]:
 
 
 def _score(supported: float, refuted: float, neither: float, *, doubt: float) -> SupportScore:
-    others = max(refuted, neither) + math.log1p(math.exp(-abs(refuted - neither)))
-    chance = 1 / (1 + math.exp(-(SLOPE * (supported - others - doubt) + OFFSET)))
+    margin = _subtract_others(supported, refuted, neither)
+    chance = 1 / (1 + math.exp(-(SLOPE * (margin - doubt) + OFFSET)))
     return SupportScore(chance, (1 - chance) / (1 + math.exp(neither - refuted)))
+
+
+def _subtract_others(supported: float, refuted: float, neither: float) -> float:
+    """How much likelier supported is than the others together."""
+    return supported - max(refuted, neither) - math.log1p(math.exp(-abs(refuted - neither)))
 
 
 @lru_cache(maxsize=2048)

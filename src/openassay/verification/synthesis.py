@@ -16,6 +16,7 @@ from openassay.verification.statement_check import extract_numbers
 # Of a figure that was computed: what rounding to a tenth or to three digits may leave.
 ROUNDED, SHARE_ROUNDED = 0.051, 0.006
 _VERSION = re.compile(r"(?<!\w)v(\d+(?:\.\d+)+)\b")
+_SHORT, _LETTERS = re.compile(r"(?<![\w.,])(\d{1,3}(?:\.\d)?)([kKmM])\b"), {"k": 1e3, "m": 1e6}
 _DIGITS = re.compile(r"\d{1,9}")
 MOST_STEPS = 3  # of a calculation whose operands are computed themselves
 PER_CENT = 100.0  # the whole that what is left of a share is computed from
@@ -128,8 +129,9 @@ def flatten_figure(figure: DerivedFigure, others: Sequence[DerivedFigure], given
     return figure.model_copy(update={"operation": "sum", "operands": flat})
 
 
-def spell_versions(text: str, claims: Sequence[Claim]) -> str:
-    """A sentence with versions as its passages spell them: "v1.36" for "1.36", which a reader would not find there."""
+def spell_numbers(text: str, claims: Sequence[Claim]) -> str:
+    """A sentence with versions and thousands as its passages spell them: "v1.36" for "1.36" and "370k" for "370,000",
+    which a reader would not find there."""
     quotes = " ".join(
         [*(span.quote for claim in claims for span in claim.spans), *(i.value for c in claims for i in c.context)]
     )
@@ -137,6 +139,10 @@ def spell_versions(text: str, claims: Sequence[Claim]) -> str:
     plain = {number for number in versions if re.search(rf"(?<![\w.]){re.escape(number)}(?![\d.]*\d)", quotes)}
     for number in sorted(versions - plain, key=len, reverse=True):
         text = re.sub(rf"(?<![\w.$€£]){re.escape(number)}(?![\d.]*\d|%)", f"v{number}", text)
+    for number, letter in dict.fromkeys(_SHORT.findall(quotes)):
+        whole = f"{float(number) * _LETTERS[letter.lower()]:,.0f}"
+        if not re.search(rf"(?<![\d,.]){whole}(?![\d,.]*\d)", quotes):
+            text = re.sub(rf"(?<![\d,.]){whole}(?![\d,.]*\d)", number + letter, text)
     return text
 
 

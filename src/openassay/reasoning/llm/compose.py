@@ -285,7 +285,8 @@ def convert_report(answer: ReportForm, claims: NumberedClaims, request: WriteReq
     for item in answer.sections:
         role = forms.match_option(item.role, ROLES, "section")
         sentences = tuple(read_prose(item.text, claims))
-        if any(sentence.claims or sentence.documents for sentence in sentences):
+        # An abstract or a conclusion may sum up the report without naming a claim itself.
+        if sentences and (role != "section" or names_claims(sentences)):
             title = clean_text(item.title).rstrip(" .:")
             if role == "abstract":
                 section = DraftSection(
@@ -296,7 +297,7 @@ def convert_report(answer: ReportForm, claims: NumberedClaims, request: WriteReq
             else:
                 section = DraftSection(title=title or request.plan.sections[0], sentences=sentences)
             sections.append(section)
-    if not sections:
+    if not any(section.role == "body" or names_claims(section.sentences) for section in sections):
         raise ReasoningError("no sentence names a claim by its number in square brackets")
     order: dict[str, int] = {"abstract": 0, "conclusion": 2}
     return Draft(
@@ -305,6 +306,10 @@ def convert_report(answer: ReportForm, claims: NumberedClaims, request: WriteReq
         sections=tuple(sorted(sections, key=lambda section: order.get(section.role, 1))),
         composed=True,
     )
+
+
+def names_claims(sentences: Iterable[DraftSentence]) -> bool:
+    return any(sentence.claims or sentence.documents for sentence in sentences)
 
 
 def convert_answers(items: Iterable[ShortAnswerForm], claims: NumberedClaims) -> Iterable[DraftAnswer]:

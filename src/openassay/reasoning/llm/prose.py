@@ -271,7 +271,7 @@ def build_sentence(text: str, marks: SentenceMarks, claims: ClaimNumbers) -> Dra
         text=text,
         claims=tuple(claim.id for claim in named),
         kind="synthesis" if draws else "fact",
-        derived=tuple(figures) if named else (),
+        derived=tuple(figures) if named or documents else (),
         documents=documents,
     )
 

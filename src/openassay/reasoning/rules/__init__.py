@@ -165,17 +165,17 @@ class RuleReasoner:
         return base.JudgementBatch(judgements=tuple(judgements))
 
     async def judge_syntheses(self, pairs: Sequence[base.SynthesisPair]) -> Sequence[Judgement]:
-        """The verifier reads the claims as one text. To draw several together is harder, so it has to be surer."""
+        """The verifier reads the claims as one text."""
         texts = [(pair.text, "\n".join((*(pair.short or pair.claims), *pair.figures))) for pair in pairs]
-        found = await asyncio.to_thread(self._support.scores, texts)
+        found = await asyncio.to_thread(self._support.follows, texts)
         return [
             Judgement(
-                verdict=Verdict.SUPPORTED if one.supported >= FOLLOWS else Verdict.PARTLY,
-                score=round(one.supported, 4),
-                reason=f"support {one.supported:.2f} by the verifier",
+                verdict=Verdict.SUPPORTED if chance >= FOLLOWS else Verdict.PARTLY,
+                score=round(chance, 4),
+                reason=f"support {chance:.2f} by the verifier",
                 embedded=True,
             )
-            for one in found
+            for chance in found
         ]
 
     async def compare_voices(self, pairs: Sequence[base.VoicePair]) -> Sequence[bool]:

@@ -1,15 +1,17 @@
-"""Adds the reader that `train_reader` has trained to `verifier.onnx` in `openassay/text/data`.
+"""Adds adapters that `train_reader` and `train_synthesis` have trained to `verifier.onnx` in `openassay/text/data`.
 
-    PYTHONPATH=. python benchmarks/export_reader.py --unpack FOLDER      writes what `train_reader` starts from
-    PYTHONPATH=. python benchmarks/export_reader.py --weights FOLDER     adds reader-0.npz and reader-1.npz of FOLDER
+    PYTHONPATH=. python benchmarks/export_adapters.py --unpack FOLDER           writes what both start from
+    PYTHONPATH=. python benchmarks/export_adapters.py --reader FOLDER --synthesis FILE
 
-Wants onnx. The graph gets one more input, `reading`: at 0 it is the verifier to the bit but for rounding, at 1 what the
-adapters beside its matrices make of a token is added, and a second output, `spans`, tells where an answer begins and
-ends. One set of matrices is unpacked and held for both. Adapters are stored in int8 with a scale for each row.
+Wants onnx. The graph gets one more input, `adapters`: at 0 it is the verifier to the bit but for rounding, at 1 what
+the adapters beside its matrices make of a token is added; and a second output, `spans`, tells where an answer begins
+and ends. One set of matrices is unpacked and held for all. Adapters are stored in int8 with a scale for each row. A
+reader that is there stays where none is given.
 """
 
 import argparse
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,9 @@ def unpack_rest(model: Any, folder: Path) -> None:
         shutil.copyfile(DATA / name, folder / name)
 
 
-def load_adapters(folder: Path) -> dict[str, Floats]:
+def load_adapters(folder: Path, pattern: str) -> dict[str, Floats]:
     weights = dict[str, Floats]()
-    for path in sorted(folder.glob("reader-*.npz")):
+    for path in sorted(folder.glob(pattern)):
         with np.load(path) as stored:
             weights |= {name: stored[name].astype(np.float32) for name in stored.files}
     return weights
@@ -75,7 +77,9 @@ class GraphEditor:
         return name
 
 
-def add_reader(model: Any, weights: dict[str, Floats]) -> None:
+def add_adapters(model: Any, sets: Sequence[dict[str, Floats]]) -> None:
+    """Add sets of adapters beside each other: the input `adapters` has a number for each of their columns, 1 where its
+    set is at work and 0 elsewhere. The first set is the reader's, with its head."""
     from onnx import TensorProto, helper
 
     editor = GraphEditor(model)
@@ -83,12 +87,13 @@ def add_reader(model: Any, weights: dict[str, Floats]) -> None:
     nodes = list(graph.node)
     makers = {name: node for node in nodes for name in node.output}
     del graph.node[:]
-    graph.input.append(helper.make_tensor_value_info("reading", TensorProto.FLOAT, [1]))
+    columns = sum(weights["layers.0.mix.down"].shape[0] for weights in sets)
+    graph.input.append(helper.make_tensor_value_info("adapters", TensorProto.FLOAT, [columns]))
     last = ""
     for node in nodes:
         if node.op_type == "SkipLayerNormalization":
             last = node.output[0]
-        # A product is scaled back by the token's scale: there the adapter's part is added.
+        # A product is scaled back by the token's scale: there the adapters' part is added.
         product = makers.get(node.input[0]) if node.op_type == "Mul" else None
         if product is None or product.op_type != "MatMulIntegerToFloat":
             graph.node.append(node)
@@ -97,20 +102,55 @@ def add_reader(model: Any, weights: dict[str, Floats]) -> None:
         layer, _, part = matrix.removeprefix("encoder.layer.").partition(".")
         name = f"layers.{layer}.{ADAPTED[part]}"
         taken = find_float_input(product.input[0], makers)
-        down = editor.int8(f"{matrix}.down", weights[f"{name}.down"].T)
-        up = editor.int8(f"{matrix}.up", FOLD * weights[f"{name}.up"].T)
-        narrow = editor.step("Mul", editor.step("MatMul", taken, down), "reading")
-        added = editor.step("MatMul", narrow, up)
+        # Joined once, when the model is loaded.
+        downs = [editor.int8(f"{matrix}.down{at}", one[f"{name}.down"].T) for at, one in enumerate(sets)]
+        ups = [editor.int8(f"{matrix}.up{at}", FOLD * one[f"{name}.up"].T) for at, one in enumerate(sets)]
+        narrow = editor.step("Mul", editor.step("MatMul", taken, editor.step("Concat", *downs, axis=1)), "adapters")
+        added = editor.step("MatMul", narrow, editor.step("Concat", *ups, axis=0))
         whole, plain = node.output[0], f"{node.output[0]}_plain"
         node.output[0] = plain
         graph.node.append(node)
         graph.node.append(helper.make_node("Add", [plain, added], [whole]))
-    logits = editor.step("MatMul", last, editor.constant("reader.last", weights["last.weight"].T))
-    spans = editor.step("Add", logits, editor.constant("reader.last.bias", weights["last.bias"]))
+    logits = editor.step("MatMul", last, editor.constant("reader.last", sets[0]["last.weight"].T))
+    spans = editor.step("Add", logits, editor.constant("reader.last.bias", sets[0]["last.bias"]))
     graph.node.append(helper.make_node("Identity", [spans], ["spans"]))
     graph.node.append(helper.make_node("Identity", [graph.output[0].name], ["scores"]))
     graph.output[0].name = "scores"
     graph.output.append(helper.make_tensor_value_info("spans", TensorProto.FLOAT, ["batch", "length", LOGITS]))
+
+
+def take_adapters(model: Any) -> dict[str, Floats]:
+    """Take the reader's adapters out of a graph that has them, which leaves the verifier alone."""
+    from onnx import TensorProto, numpy_helper
+
+    graph = model.graph
+    own = [one for one in graph.initializer if one.data_location != TensorProto.EXTERNAL]
+    stored = {one.name: numpy_helper.to_array(one) for one in own}
+    weights = {"last.weight": stored["reader.last"].T, "last.bias": stored["reader.last.bias"]}
+    for name, one in stored.items():
+        matrix, _, side = name.rpartition(".")
+        if matrix.startswith("encoder.layer.") and side in ("down", "up", "down0", "up0"):
+            layer, _, part = matrix.removeprefix("encoder.layer.").partition(".")
+            value = one.astype(np.float32) * stored[f"{name}.scale"]
+            side = side.rstrip("0")
+            weights[f"layers.{layer}.{ADAPTED[part]}.{side}"] = (value if side == "down" else value / FOLD).T
+    plain: list[Any] = []
+    for node in graph.node:
+        if node.op_type == "Add" and node.input[0].endswith("_plain"):
+            maker = next(one for one in plain if node.input[0] in one.output)
+            maker.output[0] = node.output[0]
+        elif not node.output[0].startswith("reader_") and node.op_type != "Identity":
+            plain.append(node)
+    del graph.node[:]
+    graph.node.extend(plain)
+    used = {name for node in plain for name in node.input}
+    kept = [one for one in graph.initializer if one.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    del graph.input[2:]
+    del graph.output[1:]
+    graph.output[0].name = plain[-1].output[0]
+    return weights
 
 
 def find_float_input(name: str, makers: dict[str, Any]) -> str:
@@ -125,18 +165,24 @@ def find_float_input(name: str, makers: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--unpack", type=Path)
-    parser.add_argument("--weights", type=Path)
+    parser.add_argument("--reader", type=Path, help="folder with reader-0.npz and reader-1.npz")
+    parser.add_argument("--synthesis", type=Path, help="synthesis.npz")
     parser.add_argument("--out", type=Path, default=DATA)
     arguments = parser.parse_args()
     from onnx import load
 
     model = load(DATA / "verifier.onnx", load_external_data=False)
+    known = take_adapters(model) if len(model.graph.input) > 2 else None
     if arguments.unpack:
         unpack_rest(model, arguments.unpack)
-    if arguments.weights:
-        if any(one.name == "reading" for one in model.graph.input):
-            raise SystemExit("verifier.onnx has a reader already: export the verifier first, or take it from git")
-        add_reader(model, load_adapters(arguments.weights))
+    if arguments.reader or arguments.synthesis:
+        reader = load_adapters(arguments.reader, "reader-*.npz") if arguments.reader else known
+        if reader is None:
+            raise SystemExit("verifier.onnx has no reader: give one with --reader")
+        sets = [reader]
+        if arguments.synthesis:
+            sets.append(load_adapters(arguments.synthesis.parent, arguments.synthesis.name))
+        add_adapters(model, sets)
         path = arguments.out / "verifier.onnx"
         path.write_bytes(model.SerializeToString(deterministic=True))
         print(f"{sha256(path)}  {path.name}  {path.stat().st_size / 1e6:.1f} MB")
