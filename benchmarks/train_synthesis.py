@@ -1,11 +1,12 @@
 """Trains adapters with which the verifier tells whether a sentence follows from several claims; runs on a machine with
 an accelerator and torch.
 
-    python -m benchmarks.train_synthesis --verifier FOLDER --rows rows.jsonl.xz --out FOLDER --trials
-    python -m benchmarks.train_synthesis --verifier FOLDER --rows rows.jsonl.xz --out FOLDER --rank 12 --passes 6
+    python -m benchmarks.train_synthesis --verifier FOLDER --rows rows.jsonl.xz --out FOLDER [--trials]
 
 As the reader's (`train_reader`), beside the same matrices, which stay as they are stored. The head is the verifier's.
-With `--trials` settings are compared on the groups that are held back; else one is learned from all groups.
+With `--trials` settings are compared. Else one is learned several times, with other seeds, and what each adds to a
+matrix is put together and brought to the rank that is kept: that is better than any of them alone. Groups that are held
+back are never learned from; the threshold is chosen on them.
 """
 
 import argparse
@@ -149,12 +150,30 @@ def tell(name: str, margins: NDArray[np.float64], truth: NDArray[np.bool_]) -> f
     return auc
 
 
+def merge(models: Sequence[Follows], rank: int) -> dict[str, NDArray[np.float32]]:
+    """The mean of what adapters add, as far as it has room in a rank."""
+    weights: dict[str, NDArray[np.float32]] = {}
+    parts = [dict(model.named_parameters()) for model in models]
+    for name in parts[0]:
+        if not name.endswith(".down"):
+            continue
+        other = name.removesuffix(".down") + ".up"
+        added = sum(part[other].detach().double() @ part[name].detach().double() for part in parts) / len(parts)
+        left, sizes, right = torch.linalg.svd(added, full_matrices=False)
+        root = sizes[:rank].sqrt()
+        weights[other] = (left[:, :rank] * root).float().cpu().numpy()
+        weights[name] = (root[:, None] * right[:rank]).float().cpu().numpy()
+    return weights
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--verifier", "--rows", "--out"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--trials", action="store_true")
     parser.add_argument("--seconds", type=float, default=500)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--keep", type=int, default=16, help="the rank that is kept")
     for name, kind in Setting.__annotations__.items():
         parser.add_argument(f"--{name}", type=kind, default=getattr(TRIALS[0], name))
     options = parser.parse_args()
@@ -176,31 +195,31 @@ def main() -> None:
     plain = Follows(tensors, 1, 0.0).to(DEVICE)
     for name, own in parts.items():
         tell(f"as it is, {name}", find_margins(plain, data, own), truth[name])
-    settings = TRIALS if options.trials else [Setting(*(getattr(options, name) for name in Setting._fields))]
-    told: dict[str, list[NDArray[np.float64]]] = {name: [] for name in parts}
+    settings = [Setting(*(getattr(options, name) for name in Setting._fields))]
+    settings = [*TRIALS] if options.trials else [settings[0]._replace(seed=at) for at in range(1, options.seeds + 1)]
+    learned = [at for at, row in enumerate(rows) if not row[5]]
+    models = list[Follows]()
     for setting in settings:
         if time.time() - begun > options.seconds:
             print(f"no time for {setting}")
             continue
         print(setting, flush=True)
-        model = Follows(tensors, setting.rank, setting.drop).to(DEVICE)
-        train(
-            model,
-            data,
-            [at for at, row in enumerate(rows) if row[5] in ("", *(() if options.trials else ("held",)))],
-            setting,
-        )
+        models.append(Follows(tensors, setting.rank, setting.drop).to(DEVICE))
+        train(models[-1], data, learned, setting)
         for name, own in parts.items():
-            told[name].append(find_margins(model, data, own))
-            tell(name, told[name][-1], truth[name])
+            tell(name, find_margins(models[-1], data, own), truth[name])
         print(f"  {time.time() - begun:.0f} s", flush=True)
-        if not options.trials:
-            weights = {name: one.detach().cpu().numpy().astype(np.float16) for name, one in model.named_parameters()}
-            options.out.mkdir(parents=True, exist_ok=True)
-            np.savez(options.out / "synthesis.npz", **weights)
-    if options.trials:
-        for name in parts:
-            tell(f"all together, {name}", np.mean(told[name], axis=0), truth[name])
+    if not options.trials:
+        merged = Follows(tensors, options.keep, 0.0).to(DEVICE)
+        weights = merge(models, options.keep)
+        merged.load_state_dict({name: torch.from_numpy(one) for name, one in weights.items()}, strict=False)
+        for name, own in parts.items():
+            margins = [find_margins(model, data, own) for model in models]
+            tell(f"all together, {name}", np.mean(margins, axis=0), truth[name])
+            tell(f"merged, {name}", find_margins(merged, data, own), truth[name])
+        options.out.mkdir(parents=True, exist_ok=True)
+        stored: dict[str, Any] = {name: one.astype(np.float16) for name, one in weights.items()}
+        np.savez(options.out / "synthesis.npz", **stored)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from openassay.nodes.settle import (
     _Slot,
     is_better,
     is_plain_title,
+    list_beside,
     list_common_words,
     shorten_question,
     split_paragraphs,
@@ -551,6 +552,16 @@ def test_an_edited_paragraph_stands_if_it_loses_nothing_and_is_hardly_longer() -
     assert is_better([_Slot(facts[0], facts[0])], holed, ())
     assert not is_better([_Slot(both, both), _Slot(facts[2], None)], whole, ()), "it did not pass"
     assert not is_better([_Slot(one, one) for one in (*facts, *facts, *facts, *facts)], whole, ()), "it has grown"
+
+
+def test_what_introduces_a_table_is_judged_beside_it() -> None:
+    leads = DraftSentence(text="The counts differ:", claims=("C1", "C2"), kind="synthesis", opens=True)
+    first = DraftSentence(text="Freight grew.", claims=("C1",), opens=True)
+    cells = read_prose(
+        "| Year | Tonnes |\n|---|---|\n| 2020 | 182.4 million [2] |\n| 2021 | 190.1 million [1] |", NUMBERED
+    )
+    draft = Draft(title="", sections=(DraftSection(title="Counts", sentences=(first, leads, *cells)),))
+    assert list_beside(draft)[leads] == ("2020, Tonnes: 182.4 million", "2021, Tonnes: 190.1 million")
 
 
 def test_sentences_stand_in_paragraphs_lists_and_tables() -> None:

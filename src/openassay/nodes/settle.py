@@ -2,6 +2,7 @@
 what fails again."""
 
 import asyncio
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -462,13 +463,16 @@ def list_beside(draft: Draft) -> dict[DraftSentence, tuple[str, ...]]:
             if sentence.opens or sentence.cell or at == 0:
                 paragraphs.append([])
             paragraphs[-1].append(sentence)
-        for paragraph in paragraphs:
+        for number, paragraph in enumerate(paragraphs):
+            # What introduces a list or a table sums it up.
+            after = itertools.takewhile(lambda own: own[0].item or own[0].cell, paragraphs[number + 1 :])
+            listed = [one.text for own in after for one in own] if len(paragraph) == 1 else []
             for at, sentence in enumerate(paragraph):
                 if section.role == "body" and sentence is section.sentences[0]:
                     own = [one.text for one in section.sentences[1:] if not one.cell]
                     beside[sentence] = tuple(own[:MOST_BESIDE])
                 elif sentence.kind == "synthesis" and not sentence.cell:
-                    others = [one.text for place, one in enumerate(paragraph) if place != at]
+                    others = [one.text for place, one in enumerate(paragraph) if place != at] + listed
                     beside[sentence] = tuple(others[:MOST_BESIDE])
     return beside
 
