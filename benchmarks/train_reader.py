@@ -4,7 +4,8 @@
 
 The reader is the verifier with adapters: beside each matrix of its layers two narrow ones are learned, while the
 matrices stay as they are stored, in four bits. So both models share 60 MB of the package. FOLDER has `verifier.npz`,
-`verifier-tokenizer.json` and `verifier-rest.npz` (the other tensors of the graph, as `export_adapters --unpack` writes it).
+`verifier-tokenizer.json` and `verifier-rest.npz` (the other tensors of the graph): `export_adapters --unpack` writes
+them.
 
 A question and a passage are read together. Four logits a token: an answer begins here, an answer ends here, and of the
 first token alone: the answer is yes, the answer is no. Where the first token is likelier than any other to begin and

@@ -54,6 +54,7 @@ class Setting(NamedTuple):
     seed: int = 1
 
 
+CHOSEN = Setting(16, 3e-4, 5, 0.25)
 TRIALS = (
     Setting(12, 4e-4, 4, 0.15),
     Setting(12, 8e-4, 4, 0.15),
@@ -175,7 +176,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--keep", type=int, default=16, help="the rank that is kept")
     for name, kind in Setting.__annotations__.items():
-        parser.add_argument(f"--{name}", type=kind, default=getattr(TRIALS[0], name))
+        parser.add_argument(f"--{name}", type=kind, default=getattr(CHOSEN, name))
     options = parser.parse_args()
     from tokenizers import Tokenizer
 

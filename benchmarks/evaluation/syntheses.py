@@ -131,7 +131,7 @@ MEASURES = {
         quick="100 sentences",
         figures=(
             Figure("false, published", floor=0.12, quick=0.15, less_is_better=True),
-            Figure("true, refused", floor=0.6, quick=0.7, less_is_better=True),
+            Figure("true, refused", floor=0.45, quick=0.55, less_is_better=True),
             Figure("capable judge: false, published", floor=0.03, quick=0.05, less_is_better=True),
             Figure("capable judge: true, refused", floor=0.12, quick=0.16, less_is_better=True),
         ),

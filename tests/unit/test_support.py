@@ -65,6 +65,24 @@ MOST_PATIENTS = "Most patients taking the drug recovered in two weeks."
 
 
 @pytest.mark.requirement("S-09", "X-03")
+@pytest.mark.requirement("S-09")
+def test_what_follows_from_claims_is_told_apart_by_adapters_of_its_own(support: CrossEncoderScorer) -> None:
+    claims = "\n".join(
+        (
+            "The mill at Orre closed in March 1931 (Parish chronicle | Orre | 1950-01-01)",
+            "The railway to Orre opened in May 1934 (Line history | State Railways | 1961-01-01)",
+        )
+    )
+    true = ("Orre lost its mill three years before it got a train.", claims)
+    false = ("The railway put an end to the mill at Orre.", claims)
+    after, cause = support.follows([true, false])
+    assert after > 0.6 > cause
+    assert support.follows([false, true, false]) == [cause, after, cause]
+    assert support.follows([("", claims), ("It closed.", "")]) == [0.0, 0.0]
+    plain, drawn = CrossEncoder().scores([true]), CrossEncoder().synthesis_scores([true])
+    assert not np.allclose(plain, drawn)
+
+
 @pytest.mark.parametrize(
     ("quote", "true", "false"),
     [
