@@ -206,7 +206,13 @@ They differ. [1, 2]
 
 - 2020: it was little [2]
 - **2021**: it was more [1]
-- 2022: nobody knows
+- 2022: it was lost [3]
+
+Then nothing.
+
+- 2023: it was little again [2]
+- 2024: it was more again [1]
+- 2025: nobody knows
 
 **Why.** Nobody told. [3]
 """
@@ -226,11 +232,14 @@ def test_lists_and_tables_are_read_where_they_stand_and_bold_words_lead() -> Non
         ("U.S. Federal rules hold.", True, "U.S."),
         ("Cost: it is 4 now", True, "Cost:"),
         ("They differ.", False, ""),
-        ("2022: nobody knows", True, ""),
+        ("Then nothing.", False, ""),
+        ("2023: it was little again", True, ""),
+        ("2024: it was more again", True, ""),
+        ("2025: nobody knows", True, ""),
         ("Why: Nobody told.", False, "Why:"),
     ]
     places = [f"{one.cell.row} {one.cell.column}".strip() if one.cell else "" for one in sentences]
-    assert places == [*[""] * 8, "2021 Tonnes", "2020 Tonnes", "", "2020", "2021", "", ""]
+    assert places == [*[""] * 8, "2021 Tonnes", "2020 Tonnes", "", "2020", "2021", "2022", *[""] * 5]
     assert [one.opens for one in sentences if not one.cell].count(False) == 2
 
     shown = show_sentences(sentences, numbered)
@@ -551,6 +560,10 @@ def test_an_edited_paragraph_stands_if_it_loses_nothing_and_is_hardly_longer() -
     assert is_better([_Slot(facts[0], facts[0])], whole, {"C2"}), "that is told elsewhere"
     assert is_better([_Slot(facts[0], facts[0])], holed, ())
     assert not is_better([_Slot(both, both), _Slot(facts[2], None)], whole, ()), "it did not pass"
+    short = facts[1].model_copy(update={"text": "The Wend carried much."})
+    narrowed = [_Slot(facts[0], facts[0]), _Slot(facts[1], short)]
+    assert is_better([_Slot(both, both)], narrowed, ()), "what is left of a sentence is less than one that holds"
+    assert not is_better(narrowed, whole, ())
     assert not is_better([_Slot(one, one) for one in (*facts, *facts, *facts, *facts)], whole, ()), "it has grown"
 
 
@@ -568,7 +581,7 @@ def test_sentences_stand_in_paragraphs_lists_and_tables() -> None:
     groups = split_paragraphs(read_prose(LISTED, NUMBERED))
     assert [[one.text.split()[0] for one in group] for group in groups] == [
         ["Two"], ["Governance", "Then", "Freight", "It", "Own", "U.S.", "Cost:"], ["2021,", "2020,"], ["They"],
-        ["2020:", "2021:"], ["2022:"], ["Why:"],
+        ["2020:", "2021:", "2022:"], ["Then"], ["2023:", "2024:", "2025:"], ["Why:"],
     ]  # fmt: skip
 
 

@@ -128,6 +128,19 @@ def test_thousands_are_spelled_as_their_passage_spells_them() -> None:
     assert spell_numbers("It has 370,000 users.", (both,)) == "It has 370,000 users."
 
 
+def test_a_span_of_years_is_worked_out_where_two_years_lie_so_far_apart() -> None:
+    built, closed = (
+        make_claim("C1", "It was built in 1871."),
+        make_claim("C2", "It closed in 1933 after 12 years of loss."),
+    )
+    [figure] = settle_figures("It ran for 62 years.", (), (built, closed))
+    assert (figure.operation, figure.value, figure.operands) == ("difference", 62, (1933, 1871))
+    assert settle_figures("It lost for 12 years.", (), (built, closed)) == (), "a passage says so"
+    assert settle_figures("It ran for 61 years.", (), (built, closed)) == ()
+    told = derive(62, "difference", 1933, 1871)
+    assert settle_figures("It ran for 62 years.", (told,), (built, closed)) == (told,)
+
+
 def test_a_half_may_be_rounded_up() -> None:
     slow = make_claim("C5", "Pay rose by 2.1 per cent, prices by 4.0 per cent.")
     [settled] = settle_figures("About half as fast.", (derive(53, "share", 2.1, 4.0),), (slow, RIVER))

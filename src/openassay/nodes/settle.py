@@ -142,6 +142,8 @@ async def settle_titles(
     titles = [section.title for section in draft.sections]
     own = [list_section_claims(draft, number, claims) for number in range(len(titles))]
     every = list({claim.id: claim for some in own for claim in some}.values())
+    years = _YEAR.findall(" ".join(request.heads.values()))
+    common = list_common_words(claim for claim in request.claims if claim.verdict is Verdict.SUPPORTED)
     asked: dict[int, SynthesisPair] = {}
     doubtful = list[int]()
     for at, (title, some) in enumerate(zip([*titles, draft.title], [*own, every], strict=True)):
@@ -149,8 +151,7 @@ async def settle_titles(
             doubtful.append(at)
             # What stands over everything may name only what was asked and what was read.
             texts = [request.plan.goal, *request.titles.values()]
-            years = _YEAR.findall(" ".join(request.heads.values()))
-            texts += [claim.text for claim in some] if at < len(titles) else [*years, " ".join(list_common_words(some))]
+            texts += [claim.text for claim in some] if at < len(titles) else [*years, *common]
             if some and is_plain_title(title, texts):
                 about = DraftSentence(text=f"What follows tells of this: {title}")
                 pair = build_pair(about, some[:MOST_TITLE_CLAIMS], request.heads)
@@ -410,15 +411,21 @@ async def edit_paragraphs(
 
 
 def is_better(new: Sequence[_Slot], old: Sequence[_Slot], told: Collection[str]) -> bool:
-    """Whether an edited paragraph may stand in the place of the old one: it loses no more sentences in its check, and
-    none of the claims that the old one tells and no other, and is hardly longer."""
+    """Whether an edited paragraph may stand in the place of the old one: it loses no more sentences in its check (what
+    is left of one counts half), and none of the claims that the old one tells and no other, and is hardly longer."""
     words = [sum(len(slot.written.text.split()) for slot in slots) for slots in (new, old)]
-    lost = [sum(slot.kept is None for slot in slots) for slots in (new, old)]
+    lost = [sum(map(count_loss, slots)) for slots in (new, old)]
     return (
         lost[0] <= lost[1]
         and list_kept(old) <= list_kept(new) | set(told)
         and words[0] <= MOST_GROWN * words[1] + SOME_WORDS
     )
+
+
+def count_loss(slot: _Slot) -> float:
+    if slot.kept is None:
+        return 1
+    return 0.5 if len(slot.kept.text) < len(slot.written.text) else 0
 
 
 def list_kept(slots: Sequence[_Slot]) -> set[str]:

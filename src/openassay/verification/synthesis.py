@@ -17,6 +17,7 @@ from openassay.verification.statement_check import extract_numbers
 ROUNDED, SHARE_ROUNDED = 0.051, 0.006
 _VERSION = re.compile(r"(?<!\w)v(\d+(?:\.\d+)+)\b")
 _SHORT, _LETTERS = re.compile(r"(?<![\w.,])(\d{1,3}(?:\.\d)?)([kKmM])\b"), {"k": 1e3, "m": 1e6}
+_SPAN, YEARS = re.compile(r"(?<![\w.,])(\d{1,3})[ -]years?\b"), range(1000, 2101)
 _DIGITS = re.compile(r"\d{1,9}")
 MOST_STEPS = 3  # of a calculation whose operands are computed themselves
 PER_CENT = 100.0  # the whole that what is left of a share is computed from
@@ -93,6 +94,7 @@ def settle_figures(text: str, derived: Sequence[DerivedFigure], claims: Sequence
     not told: a reader could find no such operand in the passages. It stays where it is wrong, or its operands come from
     nowhere, and is refused for that."""
     told = extract_numbers(text, worded=False)
+    derived = (*derived, *derive_years(text, derived, claims))
     plain = find_given_numbers(text, claims, {})
     settled = [flatten_figure(settle_figure(figure, claims), derived, plain) for figure in derived]
     known = plain | {PER_CENT} | _find_digits(claims)
@@ -104,6 +106,18 @@ def settle_figures(text: str, derived: Sequence[DerivedFigure], claims: Sequence
         return in_words and not numbers <= plain and numbers <= known and is_right(figure)
 
     return tuple(figure for figure in settled if not is_step(figure))
+
+
+def derive_years(text: str, derived: Sequence[DerivedFigure], claims: Sequence[Claim]) -> Iterator[DerivedFigure]:
+    """Work out the spans of years that a sentence tells, that no passage has and that its writer did not explain, where
+    two years of its passages lie so far apart. Whether it is these that are meant is a judge's to say."""
+    quoted = {number for claim in claims for one in claim.spans for number in extract_numbers(one.quote, worded=True)}
+    years = sorted(number for number in quoted if number.is_integer() and number in YEARS)
+    known = quoted | {abs(figure.value) for figure in derived}
+    for span in dict.fromkeys(float(found) for found in _SPAN.findall(text)):
+        apart = next(((last, first) for first in years for last in years if last - first == span), None)
+        if apart and span not in known:
+            yield DerivedFigure(value=span, operation="difference", operands=apart)
 
 
 def flatten_figure(figure: DerivedFigure, others: Sequence[DerivedFigure], given: Collection[float]) -> DerivedFigure:

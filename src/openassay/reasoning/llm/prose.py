@@ -21,6 +21,7 @@ MAX_CLAIMS = 10  # that a sentence names
 MAX_DOCUMENTS = 6  # whose passages it says
 MAX_COLUMNS = 6  # of a table, beside the one that names its rows
 MAX_LABEL, MAX_CELL = 10, 40  # words of the name of a row or column or of a paragraph, and of a cell
+MAX_ENTRY = 60  # words of an entry of a timeline
 MAX_ROWS_NAME = 3  # words for what the rows of a table are
 MAX_QUOTATION = 500  # characters with a quotation in them that may have several sentences
 MIN_ENTRIES = 3  # lines that make a timeline
@@ -228,21 +229,20 @@ def _read_cell(cell: str) -> tuple[str, SentenceMarks]:
 
 
 def _read_list(items: Sequence[str], claims: ClaimNumbers) -> Iterator[DraftSentence]:
-    """Read the items of a list, which may be a timeline. What does not fit into that is told behind it."""
+    """Read the items of a list. They are a timeline if each fits into one: else their order would be lost."""
     lines = [_ITEM.sub("", item) for item in items]
     entries = [entry for line in lines if (entry := _read_entry(line))]
     dated = any(quantity.kind in _TIMES for when, _ in entries for quantity in find_quantities(when))
-    others = lines
-    if dated and len(entries) == len(lines) >= MIN_ENTRIES:
-        others = []
-        for line, (when, what) in zip(lines, entries, strict=True):
-            text, marks = _read_cell(what)
-            sentence = build_sentence(text, marks, claims)
-            if sentence and (sentence.claims or sentence.documents) and len(text.split()) <= MAX_CELL:
-                yield place_in_table(sentence, TableCell(row=when, text=text))
-            else:
-                others.append(line)
-    for line in others:
+    cells = list[DraftSentence]()
+    for when, what in entries if dated and len(entries) == len(lines) >= MIN_ENTRIES else ():
+        text, marks = _read_cell(what)
+        sentence = build_sentence(text, marks, claims)
+        if sentence and (sentence.claims or sentence.documents) and len(text.split()) <= MAX_ENTRY:
+            cells.append(place_in_table(sentence, TableCell(row=when, text=text)))
+    if len(cells) == len(lines):
+        yield from cells
+        return
+    for line in lines:
         yield from _read_paragraph(line, claims, item=True)
 
 
