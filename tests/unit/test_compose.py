@@ -303,17 +303,18 @@ def test_a_definition_is_no_word_on_what_stays_open() -> None:
         assert terms.may_tell_limits(text)
 
 
-def make_checker(opening: str = "") -> DraftChecker:
+def make_checker(*more: Claim, opening: str = "", goal: str = GOAL) -> DraftChecker:
     """`opening`: how each document begins."""
+    claims = (*CLAIMS, *more)
     documents = {
         name: Document(
             hash=name, text=opening + claim.text, url=f"file:///{name}.txt", title="Count", fetched=datetime.now(UTC)
         )
-        for claim in CLAIMS
+        for claim in claims
         for name in (claim.spans[0].document,)
     }
-    known = {claim.id: claim for claim in CLAIMS}
-    return DraftChecker(known, documents, ClaimMatcher(CLAIMS, {}), KnownTerms([GOAL]), GOAL)
+    known = {claim.id: claim for claim in claims}
+    return DraftChecker(known, documents, ClaimMatcher(claims, {}), KnownTerms([goal]), goal)
 
 
 def test_what_introduces_a_list_rests_on_the_list() -> None:
@@ -337,6 +338,12 @@ def test_a_sentence_that_sums_up_is_bound_to_the_claims_that_have_its_numbers_an
     assert bind_by_words(bound, CLAIMS, checker) == bound
     strange = DraftSentence(text="In 1999 tonnes rose.", claims=("C1",))
     assert bind_by_words(strange, CLAIMS, checker) == strange, "no claim has it, and none is added in vain"
+    painted = make_claim(4, "Barges were painted in 2019.")
+    since = DraftSentence(text="Since 2019 the Wend carried more million tonnes.", claims=("C1",))
+    asked = make_checker(painted, goal="How did freight on the Wend change since 2019?")
+    bound = bind_by_words(since, (*CLAIMS, painted), asked)
+    assert bound.claims == ("C1", "C4"), "the question has this year"
+    assert bind_by_words(since, (*CLAIMS, painted), make_checker(painted)) == since
     other = DraftSentence(text="Nineteen bridges opened in spring and 181 closed.", claims=("C1",))
     assert bind_by_words(other, CLAIMS, checker) == other, "the claim that has this number tells of something else"
 
@@ -364,7 +371,7 @@ def test_a_fact_has_a_third_of_its_words_from_its_passages() -> None:
 
 
 def test_a_word_that_documents_write_small_is_no_name_at_the_beginning() -> None:
-    checker = make_checker("The survey was delayed. ")
+    checker = make_checker(opening="The survey was delayed. ")
     judged = Judgement(verdict=Verdict.SUPPORTED, score=0.9)
 
     delays = DraftSentence(text="Delays did not keep the count from 181 million tonnes.", claims=("C3",))

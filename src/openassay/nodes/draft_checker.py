@@ -74,6 +74,7 @@ class DraftChecker:
         self._names = [asked, *(claim.text for claim in claims.values() if claim.verdict is Verdict.SUPPORTED)]
         # Of what is left open: the names that claims have, too.
         self._asked = KnownTerms([asked, *planned])
+        self._asked_numbers = extract_numbers(asked, worded=False)
         self._limits = KnownTerms([*self._names, *planned])
         self._matcher = matcher
         self._documents = documents
@@ -216,11 +217,12 @@ class DraftChecker:
 
     def count_support(self, claim: Claim, text: str, missing: MissingSupport) -> int:
         """How much of what a text lacks the passages of a claim have. A number counts only where they speak of the same
-        matter: "19 minutes later" is not borne out by the 19 of another day."""
+        matter ("19 minutes later" is not borne out by the 19 of another day) or the question has it: what sums up tells
+        from when to when it was asked."""
         quotes = [claim.text, *(span.quote for span in claim.spans)]
         found = self._describe(claim)
         numbers = find_given_numbers("", [found], self._published) & missing.numbers
-        if numbers and not has_common_words(text, quotes, LEAST_COMMON):
+        if numbers - self._asked_numbers and not has_common_words(text, quotes, LEAST_COMMON):
             return 0
         return 3 * len(numbers) + len(list_content(" ".join(quotes[1:])) & missing.words)
 
