@@ -25,7 +25,7 @@ from openassay.reasoning.base import (
     WriteRequest,
 )
 from openassay.verification.synthesis import settle_figures, shorten_claim, spell_numbers, tell_figure
-from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
+from openassay.verification.terms import LEFT_OUT, KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
 
 MOST_TITLE_CLAIMS, MOST_TITLE_WORDS = 40, 16  # that a title is held against, and may have
@@ -39,6 +39,7 @@ MOST_BESIDE = 16  # sentences that one which sums up is shown with
 MOST_FRAME_CLAIMS = 30  # that a sentence on what the sources leave open is held against
 
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+_CAPITAL = re.compile(r"\b[A-Z][^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:[-’'][^\W\d_]+)*|\b(?:1[5-9]|20)\d\d\b")
 _POINTS_BACK = re.compile(
     r"(?:It|Its|He|His|She|Her|They|Their|This|That|These|Those|Such|Both|Neither|The (?:latter|former|same|other))\b"
@@ -352,12 +353,27 @@ async def edit_paragraphs(
     draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
 ) -> list[_Paragraph]:
     """Return the paragraphs as their writer has edited them, each where it holds better than before."""
+    # What no claim bears out is repeated in a prompt without the names, codes and addresses that no passage has, and so
+    # are titles: a page may have dictated them.
+    quotes = [span.quote for claim in check.claims.values() for span in claim.spans]
+    known = collect_words(request.plan.goal, *quotes, *request.heads.values())
+
+    def mask(text: str) -> str:
+        plain = mask_unverified_terms(text, known)
+        return _CAPITAL.sub(lambda word: word[0] if word[0].lower() in known else LEFT_OUT, plain)
+
+    def show(sentence: DraftSentence) -> DraftSentence:
+        if sentence not in found.reasons:
+            return sentence
+        cell = sentence.cell and sentence.cell.model_copy(update={"text": mask(sentence.cell.text)})
+        return sentence.model_copy(update={"text": mask(sentence.text), "cell": cell})
+
     asked = EditRequest(
         paragraphs=tuple(
             DraftParagraph(
-                section=draft.sections[one.section].title,
-                sentences=tuple(slot.written for slot in one.slots),
-                faults=tuple(found.reasons.get(slot.written, "") for slot in one.slots),
+                section=mask(draft.sections[one.section].title),
+                sentences=tuple(show(slot.written) for slot in one.slots),
+                faults=tuple(mask(found.reasons.get(slot.written, "")) for slot in one.slots),
             )
             for one in paragraphs
         ),
@@ -367,7 +383,9 @@ async def edit_paragraphs(
         heads=request.heads,
     )
     said = {number: tuple(text) for number, text in (await check.context.reasoner.edit(asked)).items()}
-    written = [said.get(number, asked.paragraphs[number].sentences) for number in range(len(paragraphs))]
+    written = [
+        said.get(number, tuple(slot.written for slot in paragraph.slots)) for number, paragraph in enumerate(paragraphs)
+    ]
     whole = draft.model_copy(
         update={
             "sections": tuple(
