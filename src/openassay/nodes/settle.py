@@ -259,7 +259,7 @@ def _get_form(sentence: DraftSentence) -> str:
 
 
 async def settle_draft(
-    draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext, *, edit: bool = True
+    draft: Draft, request: WriteRequest, terms: KnownTerms, context: ResearchContext
 ) -> SettledDraft:
     """Return what may be published of each sentence. Where some fail, the writer edits the draft once, with the
     reasons; what fails again is narrowed or lost. Of a sentence that says what a passage says and no claim does, a
@@ -279,7 +279,7 @@ async def settle_draft(
         for at, section in enumerate(draft.sections)
         for group in split_paragraphs(section.sentences)
     ]
-    if edit and found.reasons:
+    if found.reasons:
         paragraphs = await edit_paragraphs(draft, paragraphs, found, check, request)
     slots = [
         [slot for one in paragraphs if one.section == at for slot in one.slots] for at in range(len(draft.sections))
@@ -349,12 +349,11 @@ class _DraftCheck:
         return self.checker.bind_names(sentence, self._around.get(sentence, ()))
 
 
-async def edit_paragraphs(
+def build_edit_request(
     draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
-) -> list[_Paragraph]:
-    """Return the paragraphs as their writer has edited them, each where it holds better than before."""
-    # What no claim bears out is repeated in a prompt without the names, codes and addresses that no passage has, and so
-    # are titles: a page may have dictated them.
+) -> EditRequest:
+    """Ask for an edited draft. What no claim bears out is repeated without the names, codes and addresses that no
+    passage has, and so are titles: a page may have dictated them."""
     quotes = [span.quote for claim in check.claims.values() for span in claim.spans]
     known = collect_words(request.plan.goal, *quotes, *request.heads.values())
 
@@ -368,7 +367,7 @@ async def edit_paragraphs(
         cell = sentence.cell and sentence.cell.model_copy(update={"text": mask(sentence.cell.text)})
         return sentence.model_copy(update={"text": mask(sentence.text), "cell": cell})
 
-    asked = EditRequest(
+    return EditRequest(
         paragraphs=tuple(
             DraftParagraph(
                 section=mask(draft.sections[one.section].title),
@@ -382,27 +381,34 @@ async def edit_paragraphs(
         banned=request.banned,
         heads=request.heads,
     )
+
+
+def replace_paragraphs(
+    draft: Draft, paragraphs: Sequence[_Paragraph], written: Sequence[tuple[DraftSentence, ...]]
+) -> Draft:
+    sections = [
+        section.model_copy(
+            update={
+                "sentences": tuple(
+                    one for own, text in zip(paragraphs, written, strict=True) if own.section == at for one in text
+                )
+            }
+        )
+        for at, section in enumerate(draft.sections)
+    ]
+    return draft.model_copy(update={"sections": tuple(sections)})
+
+
+async def edit_paragraphs(
+    draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
+) -> list[_Paragraph]:
+    """Return the paragraphs as their writer has edited them, each where it holds better than before."""
+    asked = build_edit_request(draft, paragraphs, found, check, request)
     said = {number: tuple(text) for number, text in (await check.context.reasoner.edit(asked)).items()}
     written = [
         said.get(number, tuple(slot.written for slot in paragraph.slots)) for number, paragraph in enumerate(paragraphs)
     ]
-    whole = draft.model_copy(
-        update={
-            "sections": tuple(
-                section.model_copy(
-                    update={
-                        "sentences": tuple(
-                            one
-                            for own, text in zip(paragraphs, written, strict=True)
-                            if own.section == at
-                            for one in text
-                        )
-                    }
-                )
-                for at, section in enumerate(draft.sections)
-            )
-        }
-    )
+    whole = replace_paragraphs(draft, paragraphs, written)
     bound = await asyncio.to_thread(check.bind, whole)
     sentences = iter([one for section in bound.sections for one in section.sentences])
     edited = [tuple(next(sentences) for _ in text) for text in written]
@@ -423,7 +429,12 @@ async def edit_paragraphs(
     result = list[_Paragraph]()
     for number, old in enumerate(paragraphs):
         slots = tuple(slot._replace(kept=slot.kept or standing.get(slot.written)) for slot in old.slots)
-        new = tuple(_Slot(one, check.keep(one, again)) for one in edited[number])
+        # A sentence that came back with what was left out of it for the editor has a hole.
+        whole_texts = {slot.written.text for slot in old.slots}
+        new = tuple(
+            _Slot(one, None if LEFT_OUT in one.text and one.text not in whole_texts else check.keep(one, again))
+            for one in edited[number]
+        )
         result.append(old._replace(slots=new if number in said and is_better(new, slots, told) else slots))
     return result
 

@@ -62,7 +62,7 @@ def build_edit_job(request: EditRequest, claims: NumberedClaims) -> EditJob:
         EditForm,
         forms.build_schema(EditForm, "Edited", {"paragraphs": MAX_PARAGRAPHS, "claims": MAX_CLAIMS}),
         build,
-        convert=lambda answer, _: convert_edited(answer, request, claims),
+        convert=lambda answer, _: read_paragraphs(answer, request, claims),
         sources=sorted(known, key=lambda claim: claim.id not in lacking),
     )
 
@@ -95,7 +95,7 @@ def _mark(sentence: DraftSentence, sign: str) -> DraftSentence:
     return sentence.model_copy(update={"text": sign + sentence.text, "lead": "", "cell": cell})
 
 
-def convert_edited(answer: EditForm, request: EditRequest, claims: NumberedClaims) -> Edited:
+def read_paragraphs(answer: EditForm, request: EditRequest, claims: NumberedClaims) -> Edited:
     edited: Edited = {}
     for item in answer.paragraphs:
         number = item.paragraph - 1
