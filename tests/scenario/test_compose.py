@@ -145,6 +145,28 @@ async def test_what_an_editor_adds_to_a_paragraph_that_held_leaves_it_as_it_was(
 
 
 @pytest.mark.requirement("X-03")
+async def test_a_name_that_no_passage_has_is_not_shown_to_the_editor_and_leaves_no_hole(lake: Path) -> None:
+    shown: list[str] = []
+
+    def edit(prompt: ModelPrompt) -> dict[str, Any]:
+        shown.append(prompt.text)
+        [(place, text)] = [one for one in re.findall(r"^\((\d+)\) (.*)$", prompt.text, re.M) if "✗1" in one[1]]
+        return {"paragraphs": [{"paragraph": int(place), "text": text.replace("✗1 ", "")}]}
+
+    def write(prompt: ModelPrompt) -> dict[str, Any]:
+        [early] = numbers_of(prompt, "412")
+        text = (
+            f"The survey office with Zorblatt found that Lake Marrow covered 412 square kilometres in 2019. [{early}]"
+        )
+        return write_with(text)(prompt)
+
+    async with run_with({"Report": write, "Picks": picks_all, "Edited": edit}, lake, QUESTION) as report:
+        assert "The survey office with … found" in shown[0]
+        assert "Zorblatt" not in shown[0]
+        assert not any("…" in text for text in published(report))
+
+
+@pytest.mark.requirement("X-03")
 async def test_a_table_has_the_cells_that_hold_and_each_opens_its_passage(lake: Path) -> None:
     def write(prompt: ModelPrompt) -> dict[str, Any]:
         [early], [late] = numbers_of(prompt, "412"), numbers_of(prompt, "398")
