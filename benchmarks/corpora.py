@@ -14,7 +14,8 @@ Home Assistant CC BY-NC-SA 4.0 (read here, and neither shipped nor learned from)
 Apache-2.0 (with its runtime library exception); the blogs of Rust and IPFS MIT or Apache-2.0; the blog of 18F public
 domain and CC0;
 Wikinews (English and French) CC BY 2.5; the blog of the Carpentries CC BY 4.0; newsletters of Bitcoin Optech MIT;
-the blog of Matrix CC BY-SA (only read); that of Istio, with its announcements, Apache-2.0.
+the blog of Matrix CC BY-SA (only read); that of Istio, with its announcements, Apache-2.0; the blog of Jenkins CC BY-SA
+4.0 (only read); news of the Galaxy community CC BY 4.0.
 """
 
 import csv
@@ -52,12 +53,14 @@ FRENCH_NEWS = "0fe35f0d68"
 SWIFT, EIGHTEEN_F = "0105e139a22938561c700cfbb89ddc3ebe402f0c", "0a55c75e6d9bc71c80136a3867dac52356177443"
 CARPENTRIES, OPTECH = "68751fe788b156b50ef911539aef3d0cb876a3e0", "082bd77bb8008b8a31df390d0a515f4b6413b082"
 MATRIX, ISTIO = "a4591cda845a8b57d19f41c133293f04c82c9153", "8e87ee7fa81916bbff19cc8e264cce29a1d394ea"
+JENKINS, GALAXY = "2973826aa6faa40ac1c100deb38ce8bd473614ca", "9b5f60735756058fc91197ac0979819d80a9de23"
 EIGHTEEN_F_AUTHORS = "40da2c9b0b85912801a178b0738638f9437c41a5"  # the last with the names of those who posts name by id
 LEAST_WORDS = {
     "speeches": 80, "eips": 120, "posts": 150, "peps": 200, "kubernetes": 200, "diplomatic": 200, "rfcs": 150,
     "godot": 150, "home assistant": 150, "swift": 150, "18f": 150,
     "rust blog": 150, "ipfs": 150, "wikinews": 120, "french": 170,
     "carpentries": 150, "optech": 150, "matrix": 200, "istio": 100,
+    "jenkins": 200, "galaxy": 200,
 }  # fmt: skip
 PRESIDENTS = {
     "lbjohnson": "Lyndon B. Johnson", "reagan": "Ronald Reagan", "fdroosevelt": "Franklin D. Roosevelt",
@@ -284,11 +287,17 @@ DIPLOMATIC_VOLUMES = {
     "frus1977-80v17p3": "Foreign Relations of the United States, 1977–1980, Volume XVII, Part 3, North Africa",
     "frus1961-63v15": "Foreign Relations of the United States, 1961–1963, Volume XV, Berlin Crisis, 1962–1963",
     "frus1977-80v27": "Foreign Relations of the United States, 1977–1980, Volume XXVII, Western Europe",
+    "frus1964-68v17": "Foreign Relations of the United States, 1964–1968, Volume XVII, Eastern Europe",
+    "frus1969-76v12": "Foreign Relations of the United States, 1969–1976, Volume XII, Soviet Union, January "
+    "1969–October 1970",
+    "frus1969-76ve15p1": "Foreign Relations of the United States, 1969–1976, Volume E–15, Part 1, Documents on Eastern "
+    "Europe, 1973–1976",
     "frus1977-80v21": "Foreign Relations of the United States, 1977–1980, Volume XXI, Cyprus; Turkey; Greece",
 }
 PANAMA, EAST_ASIA = r"frus1969-76v22|frus1977-80v29", r"frus1969-76v(?:01|19p[12])"
 BERLIN, ECONOMY = r"frus1961-63v(?:06|15)", r"frus1969-76v03|frus1964-68v34"
 AFRICA, WESTERN_EUROPE = r"frus1977-80v17p[123]", r"frus1977-80v2[17]"
+EASTERN_EUROPE = r"frus1964-68v17|frus1969-76(?:v12|ve15p1)"
 _TEI = {"t": "http://www.tei-c.org/ns/1.0"}
 
 
@@ -397,6 +406,58 @@ def list_istio_posts(clone: Path) -> Iterator[CorpusFile]:
         author = [f"Author: {fields['attribution']}"] if fields.get("attribution") else []
         head = (str(fields["title"]).strip(), *author, "Publisher: Istio", f"Date: {str(fields['publishdate'])[:10]}")
         yield CorpusFile(f"{match[1].replace('/', '-')}.md", head, text)
+
+
+def list_jenkins_posts(clone: Path) -> Iterator[CorpusFile]:
+    """Posts, in AsciiDoc, with the names of those who wrote them."""
+    people = read_repository(clone, JENKINS, r"content/_data/authors/(.+)\.adoc$")
+    names = {match[1]: (re.search(r"^:?name: *(.+)$", raw, re.M) or match)[1].strip(" \"'") for match, raw in people}
+    for match, raw in read_repository(clone, JENKINS, r"content/blog/.*/(\d{4}-\d{2}-\d{2})-([^/]+)\.adoc$"):
+        parts = re.match(r"---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        title = re.search(r"^:?title:[ \t]*(.+)$", parts[1], re.M) if parts else None
+        text = clean_asciidoc(parts[2]) if parts else ""
+        if not parts or not title or len(text.split()) < LEAST_WORDS["jenkins"]:
+            continue
+        told = re.search(r"^:?authors?:[ \t]*(.*(?:\n[ \t]*-.+)*)", parts[1], re.M)
+        ids = re.findall(r"[\w.-]*\w", told[1]) if told else []
+        author = [f"Author: {', '.join(names.get(one, one) for one in ids)}"] if ids else []
+        head = (html.unescape(unquote(title[1])), *author, "Publisher: Jenkins", f"Date: {match[1]}")
+        yield CorpusFile(f"{match[1]}-{match[2]}.md", head, text)
+
+
+def clean_asciidoc(text: str) -> str:
+    """Without comments, images, attributes and links; a macro that names something keeps the name."""
+    text = re.sub(r"(?ms)^////.*?^////$|^\+{4}$.*?^\+{4}$", "", text)
+    text = re.sub(r"\+{3}.*?\+{3}", "", text, flags=re.S)
+    text = re.sub(r"(?m)^(?://(?!/)|:[\w-]+:|toc::|(?:image|video|include)::).*$", "", text)
+    text = re.sub(r"(?m)^(?:\[[^\]\n]*\]|\.{4}|-{4}|={4}|\|={3})$", "", text)
+    text = re.sub(r"image:[^\[\s]+\[[^\]]*\]", "", text)
+    text = re.sub(r"(?:link:)?(?:https?://|mailto:|/)[^\[\]\s]+\[([^\]\n]+(?:\n[^\]\n]+)?)\]", tell_link, text)
+    text = re.sub(r"(?:link|xref):[^\[\s]+\[([^\]]+)\]", tell_link, text)
+    named = r"\b(?:plugin|jep|jira|user|footnote)(?::([\w-]+))?:?\[([^\]]*)\]"
+    text = re.sub(named, lambda found: found[2] or found[1] or "", text)
+    text = re.sub(r"(?m)^=+ ", "## ", text)
+    return re.sub(r"\n{3,}", "\n\n", html.unescape(_MORE_MARKUP.sub("", _MARKUP.sub("", text)))).strip()
+
+
+def tell_link(found: re.Match[str]) -> str:
+    """The words of a link without what it says of windows."""
+    return re.sub(r"(?:\^|, *window=\S+|, *role=\S+)$", "", found[1]).strip('"')
+
+
+def list_galaxy_news(clone: Path) -> Iterator[CorpusFile]:
+    """News of the community, without those that only point to another page."""
+    for match, raw in read_repository(clone, GALAXY, r"content/news/\d{4}/([^/]+)/index\.md$"):
+        parts = re.match(r"\ufeff?---\s*\n(.*?)\n---\s*\n(.*)", raw, re.S)
+        fields = yaml.safe_load(parts[1]) if parts else {}
+        text = clean_page(re.sub(r"\{%.*?%\}|\{\{.*?\}\}", "", parts[2], flags=re.S)) if parts else ""
+        day = str(fields.get("date") or "")[:10]
+        if not fields.get("title") or not day or len(text.split()) < LEAST_WORDS["galaxy"]:
+            continue
+        told = fields.get("authors") or fields.get("author")
+        author = [f"Author: {told}"] if isinstance(told, str) and told.strip() else []
+        head = (html.unescape(" ".join(str(fields["title"]).split())), *author, "Publisher: Galaxy Community Hub")
+        yield CorpusFile(f"{day}-{match[1]}.md", (*head, f"Date: {day}"), text)
 
 
 def list_ipfs_posts(clone: Path) -> Iterator[CorpusFile]:
@@ -642,6 +703,9 @@ CORPORA: dict[str, tuple[str, Callable[[Path], Iterator[CorpusFile]]]] = {
     "western_europe": ("frus", partial(list_diplomatic_documents, volumes=WESTERN_EUROPE)),
     "matrix_blog": ("matrix.org", list_matrix_posts),
     "istio_blog": ("istio.io", list_istio_posts),
+    "eastern_europe": ("frus", partial(list_diplomatic_documents, volumes=EASTERN_EUROPE)),
+    "jenkins_blog": ("jenkins.io", list_jenkins_posts),
+    "galaxy_news": ("galaxy-hub", list_galaxy_news),
 }
 
 

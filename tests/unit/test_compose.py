@@ -129,6 +129,24 @@ async def test_passages_lose_their_ends_by_whole_sentences_where_there_is_no_roo
     assert long in models.prompts[0].text
 
 
+async def test_a_writer_is_told_a_tenth_more_words_than_are_wanted_and_what_a_version_has_left() -> None:
+    """What fails a check is left out. A version that has words left may say more; a full one trades."""
+    many = tuple(make_claim(number, f"In year {number} it carried {number} tonnes.") for number in range(1, 80))
+    request = REQUEST.model_copy(update={"claims": many, "words": 1_000})
+    issue = Issue(category="completeness", severity="major", location="Body", description="2020 is missing.", fix="")
+    first, _, _ = await compose(REPORT, request=request)
+    again = request.model_copy(update={"previous": first, "issues": (issue,)})
+    mind, models, _ = reasoner(REPORT, REPORT, room=CAPABLE)
+    await mind.write(again)
+    await mind.write(again.model_copy(update={"words": 50}))
+    wide, narrow = models.prompts
+    told = sum(len(one.text.split()) for section in first.sections for one in section.sentences)
+    assert "At most 1100 words" in wide.system
+    assert f"The last version, of {told} words" in wide.text
+    assert f"may take the {1_100 - told} words that it has left" in wide.text
+    assert "takes the place of what matters less" in narrow.text
+
+
 async def test_a_table_and_a_timeline_are_read_cell_by_cell() -> None:
     table = """The counts are these. [1]
 
@@ -550,7 +568,7 @@ async def test_paragraphs_with_sentences_that_failed_are_edited_in_one_call() ->
     assert "✗1: 5 stands in no passage\n✗2: 6 stands in no passage" in prompt.text
     assert f"[1] {CLAIMS[0].text}\n   {HEADS['doc1']}: “{CLAIMS[0].text}”" in prompt.text, "its quote is shown"
     assert f"[2] {CLAIMS[1].text}\n   " not in prompt.text, "and not that of a sentence that passed"
-    assert "The report has 18 words and may have 2300." in prompt.system
+    assert "The report has 18 words and may have 2400." in prompt.system
     short = request.model_copy(update={"words": 10})
     await mind.edit(short)
     assert "The report has 18 words, which is too many: tighten it towards 12" in models.prompts[1].system

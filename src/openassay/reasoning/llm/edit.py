@@ -14,7 +14,7 @@ from openassay.reasoning.llm.step import Job, ReasoningStep, wrap_tag
 EDIT_STEP = ReasoningStep("edit", stage="write", role="writer", output="paragraphs", purpose="finish")
 QUOTE = 700  # characters of a quote that are shown where a sentence is to be put right
 MAX_PARAGRAPHS = 60  # that are given back
-ROOM = 1.15  # of the words wanted, that an edited report may have
+ROOM = 1.2  # of the words wanted, that an edited report may have
 FAULT = "✗"
 _FAULT = re.compile(rf"{FAULT}\s*\d*\s*")
 _PLACE = re.compile(r"^\s*\(\d+\)\s*")  # the paragraph's own number
