@@ -1,8 +1,9 @@
-"""`python -m benchmarks.reading baseline|run|pair`: a round of blind reading; README.md tells how it is done."""
+"""`python -m benchmarks.reading baseline|run|replay|pair`: a round of blind reading; README.md tells how it is done."""
 
 import argparse
 import json
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,7 +34,21 @@ def write_baseline(options: argparse.Namespace) -> int:
 def run_trial(options: argparse.Namespace) -> int:
     question = load_question(options.name, options.question)
     folder = options.out / options.name
-    return run_question(question, options.data / options.name / "docs", folder, options.bridge, options.port)
+    documents, calls = options.data / options.name / "docs", folder / "bridge"
+    return run_question(question, documents, folder, [str(options.bridge)], options.port, calls)
+
+
+def replay_trial(options: argparse.Namespace) -> int:
+    """Run a question again with the answers that its run has left, which takes the program's own time."""
+    question = load_question(options.name, options.question)
+    folder = options.out / options.name
+    again, calls, server = folder / "replay", folder / "bridge", ["-m", "benchmarks.reading.recording"]
+    begun = time.monotonic()
+    code = run_question(question, options.data / options.name / "docs", again, server, options.port, calls)
+    served = json.loads((calls / "served.json").read_text(encoding="utf-8"))
+    told = ", ".join(f"{count} {how}" for how, count in served.items())
+    print(f"{options.name}: {time.monotonic() - begun:.0f} s of its own; answers: {told}")
+    return code
 
 
 def write_pair(options: argparse.Namespace) -> int:
@@ -55,16 +70,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True)
     baseline = commands.add_parser("baseline", help="write the prompt of the baseline")
     run = commands.add_parser("run", help="run the question with a model behind a bridge")
+    replay = commands.add_parser("replay", help="run it again with the answers that were given")
     pair = commands.add_parser("pair", help="make the two reports alike for readers")
-    for command, act in ((baseline, write_baseline), (run, run_trial), (pair, write_pair)):
+    acts = ((baseline, write_baseline), (run, run_trial), (replay, replay_trial), (pair, write_pair))
+    for command, act in acts:
         command.set_defaults(act=act)
         command.add_argument("out", type=Path, help="folder of the round")
         command.add_argument("name", choices=CORPORA, help="corpus")
-    for command in (baseline, run):
+    for command in (baseline, run, replay):
         command.add_argument("--data", type=Path, required=True, help="folder that benchmarks.corpora wrote")
         command.add_argument("--question", type=int, help="its number in questions.json; the newest if none")
     run.add_argument("--bridge", type=Path, required=True, help="script that serves a FOLDER on a PORT")
-    run.add_argument("--port", type=int, default=8199)
+    for command in (run, replay):
+        command.add_argument("--port", type=int, default=8199)
     pair.add_argument("--seed", type=int, required=True, help="sets the order; one for each reader")
     options = parser.parse_args(arguments)
     code: int = options.act(options)

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -31,9 +32,10 @@ def write_settings(folder: Path, port: int) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump({"llm": llm}, sort_keys=False), encoding="utf-8")
 
 
-def run_question(question: str, documents: Path, folder: Path, bridge: Path, port: int) -> int:
-    """Leaves report.json, report.md and run.log in the folder, and the calls in its bridge/; returns the exit code."""
-    home, calls = folder / "home", folder / "bridge"
+def run_question(question: str, documents: Path, folder: Path, server: Sequence[str], port: int, calls: Path) -> int:
+    """Leaves report.json, report.md and run.log in the folder; returns the exit code. `server`: what serves the folder
+    of `calls` on the port, for Python."""
+    home = folder / "home"
     for made in (home, calls):
         made.mkdir(parents=True, exist_ok=True)
     write_settings(home, port)
@@ -43,17 +45,18 @@ def run_question(question: str, documents: Path, folder: Path, bridge: Path, por
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # or bridge and program would run on
     env = os.environ | {"COMPATIBLE_API_KEY": "none"}  # the bridge asks for none, the program for some
     with (folder / "run.log").open("w") as log, (folder / "bridge.log").open("w") as served:
-        server = subprocess.Popen([sys.executable, str(bridge), str(calls), str(port)], stdout=served, stderr=served)
+        command = [sys.executable, *server, str(calls), str(port)]
+        serving = subprocess.Popen(command, stdout=served, stderr=served)
         try:
             wait_for_port(port)
             code = 0
-            for command in (research, export):
-                ran = [sys.executable, "-m", "openassay", *command]
+            for arguments in (research, export):
+                ran = [sys.executable, "-m", "openassay", *arguments]
                 code = code or subprocess.run(ran, cwd=home, env=env, stdout=log, stderr=log, check=False).returncode
         finally:
             (calls / "done").touch()  # ends the waiting of whoever answers
-            server.terminate()
-            server.wait()
+            serving.terminate()
+            serving.wait()
     return code
 
 

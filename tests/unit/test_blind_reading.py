@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+from starlette.testclient import TestClient
+
 from benchmarks.corpora import CORPORA, clean_restructured, read_pep
 from benchmarks.reading.__main__ import QUESTIONS, main
 from benchmarks.reading.baseline import Document, build_prompt, pick_passages, split_passages
 from benchmarks.reading.pairing import normalise, pair_reports
+from benchmarks.reading.recording import Recording, build_app, load_calls
 
 FILLER = "Nothing here bears on the matter at hand, and it goes on for a while. " * 20
 DOCUMENTS = [
@@ -82,3 +85,31 @@ def test_a_pep_keeps_its_fields_and_its_headings_without_markup() -> None:
     fields, body = read_pep(top + "=====\n One\n=====\n\nSee :pep:`8` and ``x``.\n")
     assert fields == {"PEP": "1", "Title": "T", "Author": "A <a at b>, B"}
     assert clean_restructured(body) == "## One\n\nSee PEP 8 and `x`."
+
+
+def test_a_recorded_run_answers_the_same_prompt_and_what_is_most_like_another(tmp_path: Path) -> None:
+    """As a bridge leaves them; a call that nobody answered is none."""
+    for part in ("in", "out"):
+        (tmp_path / part).mkdir()
+    calls = [("Plan", "Plan\nfreight"), ("Judge", "a\nb"), ("Judge", "c\nd"), ("Judge", "e")]
+    for number, (form, prompt) in enumerate(calls, 1):
+        body = {"messages": [{"role": "user", "content": prompt}], "response_format": {"json_schema": {"name": form}}}
+        (tmp_path / "in" / f"{number}.json").write_text(json.dumps(body))
+        if number < 4:
+            (tmp_path / "out" / f"{number}.txt").write_text(f"answer {number}")
+    recording = Recording(load_calls(tmp_path))
+    asked = [("Judge", "c\nd"), ("Judge", "c\nx"), ("Plan", "Plan\ntrade"), ("Plan", "Plan\nagain"), ("Judge", "c\nd")]
+    answers = [recording.find_answer(*call) for call in asked]
+    assert answers == ["answer 3", "answer 2", "answer 1", None, "answer 3"]
+    assert recording.counts == {"same prompt": 2, "like it": 2, "none": 1}
+
+    client = TestClient(build_app(tmp_path))
+    body = {"messages": [{"role": "user", "content": "a\nb"}], "response_format": {"json_schema": {"name": "Judge"}}}
+    plain = client.post("/v1/chat/completions", json=body).json()
+    assert plain["choices"][0]["message"]["content"] == "answer 2"
+    streamed = client.post("/v1/chat/completions", json={**body, "stream": True}).text
+    assert "answer 2" in streamed
+    assert streamed.endswith("data: [DONE]\n\n")
+    body["response_format"] = {"json_schema": {"name": "Report"}}
+    assert client.post("/v1/chat/completions", json=body).status_code == 400
+    assert json.loads((tmp_path / "served.json").read_text())["none"] == 1
