@@ -72,6 +72,7 @@ class Analysis(Record):
     gaps: tuple[Gap, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     unanswered: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # what of a sub-question the evidence does not tell, in a reasoner's words
     refinements: dict[str, tuple[str, ...]] = {}
     sufficiency: str = Field(pattern="^(sufficient|gaps_minor|gaps_major)$")
     feedback: str = ""

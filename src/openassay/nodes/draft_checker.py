@@ -289,12 +289,22 @@ class DraftChecker:
             return strange
         # What rows and columns are called stands in other cells' passages, perhaps: a judge has read it.
         text = spell_first(sentence.cell.text) if sentence.cell else text
-        # Of a copy all that was exchanged counts, of a free wording its figures. The unit of a cell's figure stands at
-        # the head of its column.
-        exchanged = _leave_out_units(sentence, whole.find_objections(text))
+
+        def object_to(*, free: bool) -> list[StatementProblem]:
+            """A day may be told by the day of any of its documents. The unit of a cell's figure stands at the head of
+            its column."""
+            problems = whole.find_objections(text, weak=free)
+            days = dict.fromkeys(one.published for one in found if one.published) if len(found) > 1 else ()
+            for day in days if any(problem.kind == "date" for problem in problems) else ():
+                by_day = whole._replace(published=day).find_objections(text, weak=free)
+                problems = [one for one in problems if one.kind != "date" or one in by_day]
+            return _leave_out_units(sentence, problems)
+
+        # Of a copy all that was exchanged counts, of a free wording its figures.
+        exchanged = object_to(free=False)
         if exchanged := [one for one in exchanged if weak or not _is_one_name(one, own)]:
             return exchanged
-        objections = _leave_out_units(sentence, whole.find_objections(text, weak=True))
+        objections = object_to(free=True)
         # "Two years later" and "a third design" are worked out, and a language model has judged that.
         counted = [problem for problem in objections if problem.kind != "name" and (weak or is_numeral(problem.text))]
         return counted + strange

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from openassay.companies.names import is_word
 from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, Verdict
 from openassay.models.plan import Plan
@@ -24,6 +25,7 @@ from openassay.reasoning.base import (
     SynthesisPair,
     WriteRequest,
 )
+from openassay.verification.names import begins_sentence, has_name
 from openassay.verification.synthesis import settle_figures, shorten_claim, spell_numbers, tell_figure
 from openassay.verification.terms import LEFT_OUT, KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
@@ -269,7 +271,7 @@ async def settle_draft(
     draft, drawn = await draw_claims(draft, claims, documents, context)
     claims |= drawn
     matcher = ClaimMatcher(claims.values(), request.titles)
-    planned = [question.text for question in request.plan.questions]
+    planned = [*(question.text for question in request.plan.questions), *request.missing]
     checker = DraftChecker(claims, documents, matcher, terms, request.plan.goal, planned)
     check = _DraftCheck(checker, claims, request.heads, context)
     draft = await asyncio.to_thread(check.bind, draft)
@@ -353,13 +355,20 @@ def build_edit_request(
     draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
 ) -> EditRequest:
     """Ask for an edited draft. What no claim bears out is repeated without the names, codes and addresses that no
-    passage has, and so are titles: a page may have dictated them."""
+    passage has, and so are titles: a page may have dictated them. A word that begins a sentence may be a plain one."""
     quotes = [span.quote for claim in check.claims.values() for span in claim.spans]
-    known = collect_words(request.plan.goal, *quotes, *request.heads.values())
+    texts = [request.plan.goal, *quotes, *request.heads.values()]
+    known = collect_words(*texts)
 
     def mask(text: str) -> str:
         plain = mask_unverified_terms(text, known)
-        return _CAPITAL.sub(lambda word: word[0] if word[0].lower() in known else LEFT_OUT, plain)
+
+        def show(found: re.Match[str]) -> str:
+            plain_word = begins_sentence(plain, found.start()) and is_word(found[0].lower())
+            told = plain_word or found[0].lower() in known or has_name(texts, found[0])
+            return found[0] if told else LEFT_OUT
+
+        return _CAPITAL.sub(show, plain)
 
     def show(sentence: DraftSentence) -> DraftSentence:
         if sentence not in found.reasons:

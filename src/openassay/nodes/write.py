@@ -34,7 +34,7 @@ from openassay.text.other_languages import find_other_language
 from openassay.text.words import fold
 from openassay.verification.context import describe_document, read_context
 from openassay.verification.synthesis import check_calculation
-from openassay.verification.terms import KnownTerms
+from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
 
 MOST_WORDS, LEAST_WORDS = 38_000, 120  # of all passages that a writer is shown, and of each
@@ -238,6 +238,7 @@ def build_write_request(state: State, claims: Mapping[str, Claim], context: Rese
         claims=tuple(claims.values()),
         disagreements=tuple(load_disagreements(state)),
         unanswered=list_open_questions(state),
+        missing=list_missing(state, plan, claims),
         style=context.style(plan),
         words=context.max_words(plan),
         language=context.options.preferences.language,
@@ -248,6 +249,15 @@ def build_write_request(state: State, claims: Mapping[str, Claim], context: Rese
         issues=issues,
         previous=load_draft(state),
     )
+
+
+def list_missing(state: State, plan: Plan, claims: Mapping[str, Claim]) -> tuple[str, ...]:
+    """What the last analysis did not find, without names and codes that neither the plan nor what was quoted has: a
+    page may have dictated them."""
+    analysis = load_analysis(state)
+    quotes = (span.quote for claim in claims.values() for span in claim.spans)
+    known = collect_words(plan.goal, *(question.text for question in plan.questions), *quotes)
+    return tuple(mask_unverified_terms(text, known) for text in analysis.missing) if analysis else ()
 
 
 def collect_passages(claims: Iterable[Claim], documents: Mapping[str, Document]) -> dict[str, str]:

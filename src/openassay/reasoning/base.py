@@ -171,6 +171,7 @@ class WriteRequest(Record):
     claims: tuple[Claim, ...]
     disagreements: tuple[Disagreement, ...] = ()  # sides name claims here
     unanswered: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # what of the sub-questions was not found before the last search
     style: Style = "academic"
     words: int = 2000
     language: str | None = None  # the person's; None: that of the question

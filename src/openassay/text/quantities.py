@@ -557,8 +557,9 @@ def _follows_word(text: str, quantity: Quantity, word: str) -> bool:
 
 
 def _complete_range_start(first: Quantity, second: Quantity, scale: Decimal) -> Quantity:
-    """The first end of "5-7 million" or "2 to 3%", completed from the second."""
-    bare_money = first.kind == "money" and second.kind == "number" and abs(first.value) < 1000
+    """The first end of "5-7 million", "$20-$25 million" or "2 to 3%", completed from the second."""
+    same_money = second.kind == "money" and second.unit == first.unit and 0 < first.value < second.value / scale
+    bare_money = first.kind == "money" and (second.kind == "number" or same_money) and abs(first.value) < 1000
     if first.kind not in ("number", "year") and not bare_money:
         return first
     if first.unit and not bare_money:

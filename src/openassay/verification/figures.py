@@ -24,6 +24,7 @@ NEAR, ROUGHLY = Decimal("0.006"), Decimal("0.03")  # of a computed figure; the s
 _SPANS = {"decade": 10, "century": 100}  # in years
 _NAMED = re.compile(r"[^\W\d_][-–]?$")  # before a digit that belongs to a name: covid-19, CO2
 _NAME = re.compile(r"[^\s,;:()]+")
+_CAPITALISED = re.compile(r"\b[A-Z][\w.]* $")
 _AGES = re.compile(r"(?:mid|early|late|pre|post|since|top|under|over|sub)-$", re.I)
 
 
@@ -44,7 +45,7 @@ def check_figures(
             valued = [other for other in offered if _has_same_value(quantity, other, statement, passage)]
             if any(_has_same_measure(quantity, other, passage) for other in valued):
                 continue
-            if _is_part_of_name(statement, quantity, passage):
+            if _is_part_of_name(statement, quantity, passage) or _ends_name(statement, quantity, passage):
                 continue
             if not strict and (_is_count(quantity) or _follows_from(quantity, offered, published)):
                 continue
@@ -70,6 +71,13 @@ def _is_part_of_name(statement: str, quantity: Quantity, passage: str) -> bool:
     match = _NAME.match(statement, start)
     name = match[0].rstrip(".'’\"").casefold() if match else ""
     return name in passage.casefold() or name.rstrip("0123456789-–") in passage.casefold()
+
+
+def _ends_name(statement: str, quantity: Quantity, passage: str) -> bool:
+    """Whether a number stands behind a capitalised word, and in the passage ends a name: "Public Law 480", "PL-480"."""
+    number = statement[quantity.start : quantity.end]
+    named = number.isdigit() and _CAPITALISED.search(statement[: quantity.start])
+    return bool(named) and bool(re.search(rf"[A-Z][-–]{number}(?!\d)", passage))
 
 
 def _follows_from(quantity: Quantity, offered: Sequence[Quantity], published: date | None) -> bool:

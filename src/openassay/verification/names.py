@@ -107,6 +107,8 @@ def check_names(
         one, two = tokens[index], tokens[index + 1]
         if statement[one.end() : two.start()] != " " or not _is_name(statement, tokens, index):
             continue
+        if one.group() != _strip_possessive(one.group()):  # "Johnson's Trade Bill" is no name of his
+            continue
         if two.group()[0].isupper() and fold(_strip_possessive(one.group())) not in _HONORIFIC:
             first_name, second = (fold(_strip_possessive(match.group())).replace(".", "") for match in (one, two))
             if vocabulary.are_separate_names(first_name, second):
@@ -121,7 +123,7 @@ def _is_name(statement: str, tokens: Sequence[re.Match[str]], index: int, strict
     plain = fold(_strip_possessive(token))
     if token.istitle() and (plain in GRAMMAR or plain.rstrip(".") in _HONORIFIC):
         return False
-    if not _OPENS.search(statement[max(0, tokens[index].start() - 8) : tokens[index].start()]):
+    if not begins_sentence(statement, tokens[index].start()):
         return True
     if any(letter.isupper() or letter.isdigit() for letter in token[1:]) or token != _strip_possessive(token):
         return True
@@ -133,6 +135,11 @@ def _is_name(statement: str, tokens: Sequence[re.Match[str]], index: int, strict
     if strict or not _LOWER.match(following):
         return True
     return not _PLURAL_END.search(plain) and bool(_VERB.match(following))
+
+
+def begins_sentence(text: str, place: int) -> bool:
+    """Whether what stands in a place begins a sentence, a quotation or an item, and has its capital for that."""
+    return bool(_OPENS.search(text[max(0, place - 8) : place]))
 
 
 def _strip_possessive(token: str) -> str:
@@ -232,6 +239,11 @@ def is_same_name(word: str, other: str) -> bool:
     if word == other or any(word in group and other in group for group in _SAME_NAME):
         return True
     return word[:4] == other[:4] and _is_demonym(word, other)
+
+
+def has_name(texts: Sequence[str], word: str) -> bool:
+    """Whether texts have a name, an acronym of it, or its adjective."""
+    return _build_vocabulary(tuple(texts)).has(word)
 
 
 _DEMONYM = ("ians", "ian", "ans", "an", "ese", "ish", "i", "n", "s")

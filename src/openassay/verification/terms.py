@@ -120,7 +120,7 @@ def _content_stems(text: str) -> set[str]:
 LEFT_OUT = "…"
 
 _TOKEN = re.compile(r"(\S+)")
-_EDGE = ".,;:!?()[]\"'“”‘’«»"
+_EDGE = ".,;:!?()[]\"'`“”‘’«»"
 _NUMBER = re.compile(r"[$€£]?\d[\d.,]*%?(?:[-–]\d[\d.,]*%?)?")
 
 

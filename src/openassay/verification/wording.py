@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import groupby
 from typing import Literal, NamedTuple
 
 from openassay.text.negation import OPPOSITES
@@ -44,6 +43,7 @@ class SentenceToken(NamedTuple):
     sort: TokenKind
     shown: str
     when: PartialDate | None = None
+    owns: bool = False  # "Johnson's"
 
     @property
     def opposites(self) -> frozenset[str]:
@@ -186,17 +186,22 @@ def _tokenize_with_offsets(text: str) -> list[tuple[int, SentenceToken]]:
         titled = any(part[:1].isupper() for part in bare.split("-"))
         is_name = titled and (plain not in GRAMMAR or (bare.isupper() and len(bare) > 1))
         key = plain.replace(".", "") if is_name else stem(plain)
-        placed.append((match.start(), SentenceToken(key, "name" if is_name else "word", bare)))
+        sort: TokenKind = "name" if is_name else "word"
+        placed.append((match.start(), SentenceToken(key, sort, bare, owns=bare != match.group())))
     return sorted(placed, key=lambda item: item[0])
 
 
 def _merge_names(placed: Sequence[tuple[int, SentenceToken]]) -> list[SentenceToken]:
-    """Neighbouring capitalised words are one name."""
+    """Neighbouring capitalised words are one name, up to one in the possessive."""
     found: list[SentenceToken] = []
-    for sort, group in groupby((token for _, token in placed), key=lambda token: token.sort):
-        run = list(group)
-        joined = SentenceToken(" ".join(token.key for token in run), "name", " ".join(token.shown for token in run))
-        found += [joined] if sort == "name" else run
+    joined: SentenceToken | None = None
+    for _, token in placed:
+        if joined and token.sort == "name" and not joined.owns:
+            token = SentenceToken(f"{joined.key} {token.key}", "name", f"{joined.shown} {token.shown}", owns=token.owns)
+            found[-1] = token
+        else:
+            found.append(token)
+        joined = token if token.sort == "name" else None
     return found
 
 

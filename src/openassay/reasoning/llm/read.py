@@ -307,9 +307,11 @@ def convert_analysis(
     """Merge an answer into the baseline: gaps are as grave as either finds them, confidence as low."""
     gaps = list(baseline.gaps)
     gap_items: dict[str, GapForm] = {}
+    missing = list[str]()
     for item in answer.gaps:
         if not 1 <= item.question <= len(request.plan.questions):
             continue
+        missing += [item.missing.rstrip(".")] if item.missing else []
         question = request.plan.questions[item.question - 1]
         if question.id not in gap_items:
             answered = request.coverage.get(question.id, 0.0) >= WELL_ANSWERED
@@ -333,6 +335,7 @@ def convert_analysis(
             "disagreements": _merge_disagreements(answer, shown, baseline.disagreements),
             "gaps": tuple(worst.values()),
             "unanswered": tuple(dict.fromkeys((*baseline.unanswered, *unanswered))),
+            "missing": tuple(dict.fromkeys(missing)),
             "refinements": _merge_refinements(gap_items, request, baseline),
             "sufficiency": max(baseline.sufficiency, sufficiency, key=SUFFICIENCIES.index),
             "feedback": " ".join(dict.fromkeys([*filter(None, [baseline.feedback]), *feedback])),
