@@ -174,6 +174,7 @@ def main() -> None:
     parser.add_argument("--trials", action="store_true")
     parser.add_argument("--seconds", type=float, default=500)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=1, help="the first of the seeds")
     parser.add_argument("--keep", type=int, default=16, help="the rank that is kept")
     for name, kind in Setting.__annotations__.items():
         parser.add_argument(f"--{name}", type=kind, default=getattr(CHOSEN, name))
@@ -197,7 +198,11 @@ def main() -> None:
     for name, own in parts.items():
         tell(f"as it is, {name}", find_margins(plain, data, own), truth[name])
     settings = [Setting(*(getattr(options, name) for name in Setting._fields))]
-    settings = [*TRIALS] if options.trials else [settings[0]._replace(seed=at) for at in range(1, options.seeds + 1)]
+    settings = (
+        [*TRIALS]
+        if options.trials
+        else [settings[0]._replace(seed=at) for at in range(options.first, options.first + options.seeds)]
+    )
     learned = [at for at, row in enumerate(rows) if not row[5]]
     models = list[Follows]()
     for setting in settings:

@@ -1,7 +1,8 @@
 """Sentences that draw claims together, judged as those of a report are: how many false ones pass, how many true ones
 are refused?
 
-Written by editors who had not seen the checks. `dev` may be looked at, `test` never was.
+Written by editors who had not seen the checks. `dev` may be looked at, `test` and `test2` never were; `test` was counted
+with five models and three thresholds, `test2` with two, and the one that is shipped was chosen before.
 """
 
 import asyncio
@@ -109,15 +110,16 @@ def count_errors(cases: Sequence[SynthesisCase], reasons: Mapping[str, str]) -> 
 
 
 def _measure(data: Path, quick: bool) -> EvalValues:
-    cases = [load_case(group) for group in load_rows(SYNTHESES / "test.jsonl")[:: QUICK if quick else 1]]
     embedded = RuleReasoner(MiniLM(), CrossEncoderScorer(CrossEncoder()), LazyCompanyRegister())
-    recording = json.loads((SYNTHESES / "test_judged.json").read_text(encoding="utf-8"))
-    said = {case.sentences[id].text: recording[id] for case in cases for id in case.sentences}
     values = {}
-    for prefix, reasoner in (("", embedded), ("capable judge: ", RecordedFollows(said))):
-        passed, refused = count_errors(cases, asyncio.run(find_passing(cases, reasoner)))
-        values[f"{prefix}false, published"] = EvalValue(passed)
-        values[f"{prefix}true, refused"] = EvalValue(refused)
+    for name, before in (("test", ""), ("test2", "second set, ")):
+        cases = [load_case(group) for group in load_rows(SYNTHESES / f"{name}.jsonl")[:: QUICK if quick else 1]]
+        recording = json.loads((SYNTHESES / f"{name}_judged.json").read_text(encoding="utf-8"))
+        said = {case.sentences[id].text: recording[id] for case in cases for id in case.sentences}
+        for judge, reasoner in (("", embedded), ("capable judge: ", RecordedFollows(said))):
+            passed, refused = count_errors(cases, asyncio.run(find_passing(cases, reasoner)))
+            values[f"{before}{judge}false, published"] = EvalValue(passed)
+            values[f"{before}{judge}true, refused"] = EvalValue(refused)
     return values
 
 
@@ -127,13 +129,17 @@ MEASURES = {
         about="How many sentences that do not follow from their claims pass, and how many that do are refused?",
         needs=(),
         licence="ours",
-        whole="400 sentences",
-        quick="100 sentences",
+        whole="400 sentences, and 384 of a second set",
+        quick="100 sentences of each",
         figures=(
-            Figure("false, published", floor=0.12, quick=0.15, less_is_better=True),
-            Figure("true, refused", floor=0.45, quick=0.55, less_is_better=True),
+            Figure("false, published", floor=0.15, quick=0.18, less_is_better=True),
+            Figure("true, refused", floor=0.42, quick=0.52, less_is_better=True),
             Figure("capable judge: false, published", floor=0.03, quick=0.05, less_is_better=True),
             Figure("capable judge: true, refused", floor=0.12, quick=0.16, less_is_better=True),
+            Figure("second set, false, published", floor=0.06, quick=0.1, less_is_better=True),
+            Figure("second set, true, refused", floor=0.54, quick=0.62, less_is_better=True),
+            Figure("second set, capable judge: false, published", floor=0.03, quick=0.05, less_is_better=True),
+            Figure("second set, capable judge: true, refused", floor=0.12, quick=0.2, less_is_better=True),
         ),
         run=_measure,
         notes="The capable judge is a recording of readers who had not seen the checks; its answers are kept by id.",

@@ -1,6 +1,6 @@
 """How a capable model writes: the whole report in one call, revisions, and paragraphs that are edited."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs
 from openassay.nodes.draft_checker import DraftChecker
+from openassay.nodes.one_sided import find_one_sided, list_other_sides
 from openassay.nodes.report import build_sections
 from openassay.nodes.settle import (
     _fill_gaps,
@@ -35,7 +36,7 @@ from openassay.reasoning.llm.prose import parse_figure, read_prose, remove_marks
 from openassay.reasoning.llm.step import read_texts
 from openassay.state import NumberedSource
 from openassay.verification.context import read_context
-from openassay.verification.terms import KnownTerms
+from openassay.verification.terms import KnownTerms, collect_words, mask_unverified_terms
 from openassay.verification.verdict import ClaimMatcher
 from tests.unit.test_language_reasoner import Events, plan_of, reasoner
 
@@ -500,7 +501,7 @@ async def test_an_item_that_is_edited_stays_one() -> None:
     assert (made.text, made.opens, made.item, made.lead) == ("Tonnage: it was 190.1 million.", True, True, "Tonnage:")
 
 
-async def test_sides_of_a_dispute_are_shown_and_told_by_the_floor_only_if_the_model_does_not() -> None:
+async def test_sides_of_a_dispute_are_shown_and_told_by_the_writer_alone() -> None:
     dispute = Disagreement(about="the year 2020", sides=(("C2",), ("C3",)), resolution="both are credible")
     request = REQUEST.model_copy(update={"disagreements": (dispute,)})
     both = with_text("The counts for 2020 differ: 182.4 and 181 million tonnes. [2, 3]")
@@ -509,8 +510,29 @@ async def test_sides_of_a_dispute_are_shown_and_told_by_the_floor_only_if_the_mo
     untold, _, _ = await compose(REPORT, request=request)
 
     assert "[2] against [3]: the year 2020" in prompts[0]
-    assert "disagreements" not in [section.role for section in told.sections]
-    assert "disagreements" in [section.role for section in untold.sections]
+    assert {section.role for draft in (told, untold) for section in draft.sections} == {
+        "abstract",
+        "body",
+        "conclusion",
+    }
+
+
+def test_who_tells_one_side_of_a_dispute_is_asked_for_the_other_and_who_tells_both_or_none_is_not() -> None:
+    dispute = Disagreement(about="the year 2020", sides=(("C2",), ("C3",)), resolution="both are credible")
+    claims = {claim.id: claim for claim in CLAIMS}
+    one, other = (DraftSentence(text=claims[id].text, claims=(id,)) for id in ("C2", "C3"))
+    apart = DraftSentence(text=CLAIMS[0].text, claims=("C1",))
+    sums_up = DraftSentence(text="Freight rose.", claims=("C1", "C2", "C4"), kind="synthesis")
+    beside = one.model_copy(update={"cited_beside": True})
+
+    [problem] = find_one_sided([one, apart], [dispute], claims).items()
+    assert problem[0] == one
+    assert CLAIMS[2].text in problem[1]
+    for told in ([one, other], [apart], [sums_up], [beside]):
+        assert find_one_sided(told, [dispute], claims) == {}
+    settled = dispute.model_copy(update={"resolved": True})
+    assert find_one_sided([one], [settled], claims) == {}
+    assert list_other_sides([dispute, settled]) == ("C2", "C3")
 
 
 @pytest.mark.parametrize("answer", ["prose", {"sections": []}, with_text("All is well. [77]")])
@@ -703,3 +725,46 @@ def test_a_quotation_or_figure_shows_its_own_sources() -> None:
     )
 
     assert [bool(one.visible_citations) for one in section.sentences] == [True, True, False]
+
+
+def test_what_a_writer_sees_of_a_failed_sentence_keeps_plain_words_and_the_names_of_passages() -> None:
+    """A name that only a page's order has is left out; a possessive, an adjective or a first word is no such name."""
+    texts = ["CloudMan ran on Amazon's cloud.", "Norway and Poland joined."]
+    known = collect_words(*texts)
+    said = "CloudMan's Norwegian users wrote anti-Polish posts to EVILCORP9."
+    assert mask_unverified_terms(said, known, texts) == "CloudMan's Norwegian users wrote anti-Polish posts to …"
+
+
+def test_a_figure_that_a_fact_says_how_it_comes_about_needs_no_passage() -> None:
+    checker = make_checker()
+    known = Judgement(verdict=Verdict.SUPPORTED, score=0.9)
+    text = "The Wend carried 184.5 million tonnes a year on average."
+    figure = DerivedFigure(value=184.5, operation="average", operands=(190.1, 182.4, 181))
+    bare = DraftSentence(text=text, claims=("C1", "C2", "C3"))
+    assert "184.5" in checker.explain(bare, known)
+    assert checker.explain(bare.model_copy(update={"derived": (figure,)}), known) == ""
+
+
+def test_the_years_of_days_are_told_by_any_of_the_documents() -> None:
+    """ "The August offer" of a telegram of 1968 is of August 1968, whatever other documents a sentence has."""
+    told = make_claim(1, "The board agreed to the offer in August, and the gold was weighed.")
+    other = make_claim(2, "The Wend carried gold until the board agreed to a new offer.")
+    known = {claim.id: claim for claim in (told, other)}
+    documents = {
+        name: Document(
+            hash=name,
+            text=claim.text,
+            url=f"file:///{name}.txt",
+            title="Count",
+            published=date(2021, 9, day),
+            fetched=datetime.now(UTC),
+        )
+        for day, claim in enumerate((told, other), 1)
+        for name in (claim.spans[0].document,)
+    }
+    checker = DraftChecker(known, documents, ClaimMatcher(known.values(), {}), KnownTerms([GOAL]), GOAL)
+    judged = Judgement(verdict=Verdict.SUPPORTED, score=0.9)
+    text = "In {} the board agreed to the offer, and the gold was weighed."
+    for day, wrong in (("August 2021", False), ("August 2014", True)):
+        sentence = DraftSentence(text=text.format(day), claims=("C1", "C2"))
+        assert bool(checker.explain(sentence, judged)) is wrong

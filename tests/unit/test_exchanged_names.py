@@ -18,6 +18,14 @@ def test_names_that_changed_places_are_found() -> None:
     assert [*check_word_order("Ferro sold the mill to Keller in 1921, and Keller burned it down.", [SOLD])]
 
 
+def test_what_somebody_owns_is_no_part_of_his_name() -> None:
+    passage = "President Johnson proposed to Congress the Trade Bill, which would have given him discretion."
+    told = "Johnson's Trade Bill would have given him discretion."
+    assert not [*check_names(told, [passage], [])]
+    assert not [*check_word_order(told, [passage])]
+    assert [*check_names("Johnson Trade would have given him discretion.", [passage], [])]
+
+
 @pytest.mark.parametrize(
     ("statement", "passage", "strange"),
     [

@@ -104,6 +104,7 @@ WRONG = [
     ("Sales are expected to grow 5% in 2025.", "Sales grow 5% in 2025.", "hedge"),
     ("The firm plans to open a plant in Ohio.", "The firm opened a plant in Ohio.", "hedge"),
     ("The minister was reportedly paid by the firm.", "The minister was paid by the firm.", "hedge"),
+    ("The firm sold 480 cars, and PL-17 applied.", "Under Public Law 18 the firm sold 480 cars.", "figure"),
     # scope
     ("There was just one problem with the film.", "There was not just one problem with the film.", "scope"),
     ("Only members of the union voted.", "Not only members of the union voted.", "scope"),
@@ -147,6 +148,8 @@ RIGHT = [
     ("The firm has 5m users.", "The firm has 5 million users."),
     ("It fell to −5 °C.", "It fell to -5 °C."),
     ("Members and guests voted.", "Not only members voted, but guests, too."),
+    ("They receive PL-480 credits.", "They receive credits under Public Law 480."),
+    ("The Norwegian board met.", "The board of Norway met."),
     ("Not only members voted.", "Not just members voted."),
 ]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from openassay.models.evidence import Claim, ContextItem, Document, Judgement, QuoteSpan, Verdict
+from openassay.models.report import DerivedFigure
 from openassay.nodes.verify import LEAST_KEPT, read_contexts
 from openassay.reasoning.base import DraftSentence
 from openassay.text.sentences import TextSpan
@@ -298,7 +299,7 @@ class DraftChecker:
             for day in days if any(problem.kind == "date" for problem in problems) else ():
                 by_day = whole._replace(published=day).find_objections(text, weak=free)
                 problems = [one for one in problems if one.kind != "date" or one in by_day]
-            return _leave_out_units(sentence, problems)
+            return [one for one in _leave_out_units(sentence, problems) if not _is_derived(one, sentence.derived)]
 
         # Of a copy all that was exchanged counts, of a free wording its figures.
         exchanged = object_to(free=False)
@@ -332,6 +333,13 @@ def has_few_words(sentence: DraftSentence, bound: Iterable[Claim]) -> bool:
 
 def _leave_out_units(sentence: DraftSentence, problems: Iterable[StatementProblem]) -> list[StatementProblem]:
     return [one for one in problems if sentence.cell is None or one.kind != "unit"]
+
+
+def _is_derived(problem: StatementProblem, derived: Iterable[DerivedFigure]) -> bool:
+    """Whether a figure that the passages lack is one that the sentence says how it comes about."""
+    said = extract_numbers(problem.text, worded=False)
+    told = {value for figure in derived for value in list_roundings(abs(figure.value))}
+    return problem.kind == "figure" and bool(said) and said <= told
 
 
 def _is_one_name(problem: StatementProblem, texts: Sequence[str]) -> bool:

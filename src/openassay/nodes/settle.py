@@ -15,6 +15,7 @@ from openassay.models.evidence import Claim, Verdict
 from openassay.models.plan import Plan
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs, draw_claims, rank_claims
 from openassay.nodes.draft_checker import NO_CLAIM, DraftChecker
+from openassay.nodes.one_sided import find_one_sided, list_other_sides
 from openassay.nodes.verify import judge_statements
 from openassay.reasoning.base import (
     Draft,
@@ -281,10 +282,18 @@ async def settle_draft(
         for at, section in enumerate(draft.sections)
         for group in split_paragraphs(section.sentences)
     ]
-    if found.reasons:
-        paragraphs = await edit_paragraphs(draft, paragraphs, found, check, request)
+    one_sided = find_one_sided(list_told(paragraphs), request.disagreements, claims)
+    if found.reasons or one_sided:
+        paragraphs = await edit_paragraphs(draft, paragraphs, found, one_sided, check, request)
+        one_sided = find_one_sided(list_told(paragraphs), request.disagreements, claims)
     slots = [
-        [slot for one in paragraphs if one.section == at for slot in one.slots] for at in range(len(draft.sections))
+        [
+            slot._replace(kept=None) if slot.kept in one_sided else slot
+            for one in paragraphs
+            if one.section == at
+            for slot in one.slots
+        ]
+        for at in range(len(draft.sections))
     ]
     settled = _fill_gaps(draft, slots, checker)
     told = {id for section in settled for one in section for id in one.claims}
@@ -293,6 +302,10 @@ async def settle_draft(
         for id, claim in checker.find_needed_context(sentence).items():
             needed[id] = join_evidence(needed[id], claim) if id in needed else claim
     return SettledDraft(settled, needed)
+
+
+def list_told(paragraphs: Iterable[_Paragraph]) -> list[DraftSentence]:
+    return [slot.kept for one in paragraphs for slot in one.slots if slot.kept]
 
 
 class _DraftCheck:
@@ -352,16 +365,21 @@ class _DraftCheck:
 
 
 def build_edit_request(
-    draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
+    draft: Draft,
+    paragraphs: Sequence[_Paragraph],
+    found: DraftFailures,
+    one_sided: Mapping[DraftSentence, str],
+    check: _DraftCheck,
+    request: WriteRequest,
 ) -> EditRequest:
     """Ask for an edited draft. What no claim bears out is repeated without the names, codes and addresses that no
     passage has, and so are titles: a page may have dictated them. A word that begins a sentence may be a plain one."""
     quotes = [span.quote for claim in check.claims.values() for span in claim.spans]
-    texts = [request.plan.goal, *quotes, *request.heads.values()]
+    texts = [request.plan.goal, *quotes, *request.heads.values(), *request.passages.values()]
     known = collect_words(*texts)
 
     def mask(text: str) -> str:
-        plain = mask_unverified_terms(text, known)
+        plain = mask_unverified_terms(text, known, texts)
 
         def show(found: re.Match[str]) -> str:
             plain_word = begins_sentence(plain, found.start()) and is_word(found[0].lower())
@@ -381,11 +399,14 @@ def build_edit_request(
             DraftParagraph(
                 section=mask(draft.sections[one.section].title),
                 sentences=tuple(show(slot.written) for slot in one.slots),
-                faults=tuple(mask(found.reasons.get(slot.written, "")) for slot in one.slots),
+                faults=tuple(
+                    mask(found.reasons.get(slot.written) or one_sided.get(slot.written, "")) for slot in one.slots
+                ),
             )
             for one in paragraphs
         ),
         claims=tuple(check.claims.values()),
+        needed=list_other_sides(request.disagreements),
         words=request.target,
         banned=request.banned,
         heads=request.heads,
@@ -409,10 +430,15 @@ def replace_paragraphs(
 
 
 async def edit_paragraphs(
-    draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
+    draft: Draft,
+    paragraphs: Sequence[_Paragraph],
+    found: DraftFailures,
+    one_sided: Mapping[DraftSentence, str],
+    check: _DraftCheck,
+    request: WriteRequest,
 ) -> list[_Paragraph]:
     """Return the paragraphs as their writer has edited them, each where it holds better than before."""
-    asked = build_edit_request(draft, paragraphs, found, check, request)
+    asked = build_edit_request(draft, paragraphs, found, one_sided, check, request)
     said = {number: tuple(text) for number, text in (await check.context.reasoner.edit(asked)).items()}
     written = [
         said.get(number, tuple(slot.written for slot in paragraph.slots)) for number, paragraph in enumerate(paragraphs)

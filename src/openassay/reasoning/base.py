@@ -243,6 +243,7 @@ class EditRequest(Record):
 
     paragraphs: tuple[DraftParagraph, ...]
     claims: tuple[Claim, ...]
+    needed: tuple[str, ...] = ()  # claims that no sentence names, and one may have to
     words: int = 2000  # wanted
     banned: tuple[str, ...] = ()
     heads: dict[str, str] = {}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from openassay.text.words import content_words, stem, words
-from openassay.verification.names import check_names
+from openassay.verification.names import check_names, has_name
 from openassay.verification.statement_check import check_statement
 
 _FIGURE = re.compile(r"\d[\d.,]*")
@@ -124,12 +124,16 @@ _EDGE = ".,;:!?()[]\"'`“”‘’«»"
 _NUMBER = re.compile(r"[$€£]?\d[\d.,]*%?(?:[-–]\d[\d.,]*%?)?")
 
 
-def mask_unverified_terms(text: str, known: Collection[str]) -> str:
-    """`known` are the words that may stand whatever they look like, in small letters."""
+def mask_unverified_terms(text: str, known: Collection[str], names: Sequence[str] = ()) -> str:
+    """`known` are the words that may stand whatever they look like, in small letters; `names` are texts whose names
+    may."""
     pieces = _TOKEN.split(text)  # tokens stand between the gaps
     for at in range(1, len(pieces), 2):
         bare = pieces[at].strip(_EDGE)
         if not bare or _NUMBER.fullmatch(bare) or all(word in known for word in words(bare)):
+            continue
+        spelt = [part for part in bare.split("-") if part and not part.islower()]  # of "anti-Polish" Polish
+        if names and spelt and all(has_name(names, part) for part in spelt):
             continue
         letters = bare.replace("-", "").replace("’", "").replace("'", "")
         if not (letters.isalpha() and (bare.islower() or bare[1:].islower())):

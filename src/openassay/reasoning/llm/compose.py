@@ -6,7 +6,7 @@ counted.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from openassay.errors import ReasoningError
 from openassay.models.evidence import Claim, Mark, Verdict
@@ -338,14 +338,8 @@ def convert_answers(items: Iterable[ShortAnswerForm], claims: NumberedClaims) ->
 
 
 def add_baseline(draft: Draft, baseline: Draft, request: WriteRequest) -> Draft:
-    """Add the baseline's sections on sub-questions that nothing answered, and on disputes that the draft does not tell
-    with both their sides."""
-    kept: set[Literal["disagreements", "not_found"]] = {"not_found"} if request.unanswered else set()
-    told = [{id for sentence in section.sentences for id in sentence.claims} for section in draft.sections]
-    for dispute in request.disagreements:
-        if not dispute.resolved and not any(all(own & set(side) for side in dispute.sides) for own in told):
-            kept.add("disagreements")
-    added = [section for section in baseline.sections if section.role in kept]
+    """Add the baseline's section on sub-questions that nothing answered."""
+    added = [section for section in baseline.sections if section.role == "not_found" and request.unanswered]
     body = [section for section in draft.sections if section.role != "conclusion"]
     last = [section for section in draft.sections if section.role == "conclusion"]
     answers = draft.answers or baseline.answers

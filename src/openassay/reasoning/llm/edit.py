@@ -44,6 +44,7 @@ def build_edit_job(request: EditRequest, claims: NumberedClaims) -> EditJob:
     ]
     lacking = {id for sentence in failed for id in sentence.claims}
     told = {id for paragraph in request.paragraphs for one in paragraph.sentences for id in one.claims}
+    told.update(request.needed)
     known = [claim for claim in list_claims(request.claims) if claim.spans and claim.id in told]
 
     def build(shown: Sequence[Claim]) -> dict[str, str]:
