@@ -356,3 +356,32 @@ async def test_a_quick_answer_takes_four_calls_one_after_the_other(lake: Path) -
     ]
     assert all(forms.count(form) == 1 for form in ("Understood", "Draft"))
     assert forms.count("Verdicts") <= 1
+
+
+@pytest.mark.requirement("X-08")
+@pytest.mark.parametrize("mends", [True, False])
+async def test_a_side_of_a_dispute_that_is_told_alone_gets_the_other_or_is_left_out(lake: Path, mends: bool) -> None:
+    """The program adds no words of its own."""
+    rival = "In 2019 the survey office found that Lake Marrow covered 377 square kilometres."
+    (lake / "docs" / "rival.txt").write_text(rival, encoding="utf-8")
+    faults: list[str] = []
+
+    def write(prompt: ModelPrompt) -> dict[str, Any]:
+        [one], [other] = numbers_of(prompt, "412"), numbers_of(prompt, "398")
+        text = f"{FILES['2019']} [{one}] {FILES['2024']} [{other}]"
+        return {"title": "", "sections": [{"role": "section", "title": "Area by year", "text": text}]}
+
+    def edit(prompt: ModelPrompt) -> dict[str, Any]:
+        faults.extend(re.findall(r"^✗\d+: (.*)", prompt.text, re.M))
+        [other] = numbers_of(prompt, "377")
+        both = f"{FILES['2019']} {rival} [{other}]"
+        return replace_sentence(prompt, FILES["2019"], both) if mends else {"paragraphs": []}
+
+    answers = {"Report": write, "Edited": edit, "Picks": picks_all}
+    async with run_with(answers, lake, QUESTION) as report:
+        said = facts(report)
+        assert [fault for fault in faults if "377" in fault and "Tell both" in fault]
+        assert (FILES["2019"] in said, rival in said) == (mends, mends)
+        assert FILES["2024"] in said
+        assert "disagreements" not in [section.role for section in report.sections]
+        assert report.disputes, "it is on record"

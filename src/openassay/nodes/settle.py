@@ -52,11 +52,13 @@ SentencesBySection = Sequence[Sequence[DraftSentence]]
 
 
 class DraftFailures(NamedTuple):
-    """Why sentences cannot be published, what is left of them, and how a judge would have them, which is not judged."""
+    """Why sentences cannot be published, what is left of them, and how a judge would have them, which is not judged;
+    and which hold, but tell one side of a dispute alone."""
 
     reasons: dict[DraftSentence, str]
     narrower: dict[DraftSentence, DraftSentence]
     rewordings: dict[DraftSentence, DraftSentence]
+    one_sided: Mapping[DraftSentence, str] = MappingProxyType({})
 
 
 async def find_failures(
@@ -284,7 +286,8 @@ async def settle_draft(
     ]
     one_sided = find_one_sided(list_told(paragraphs), request.disagreements, claims)
     if found.reasons or one_sided:
-        paragraphs = await edit_paragraphs(draft, paragraphs, found, one_sided, check, request)
+        found = found._replace(one_sided=one_sided)
+        paragraphs = await edit_paragraphs(draft, paragraphs, found, check, request)
         one_sided = find_one_sided(list_told(paragraphs), request.disagreements, claims)
     slots = [
         [
@@ -365,12 +368,7 @@ class _DraftCheck:
 
 
 def build_edit_request(
-    draft: Draft,
-    paragraphs: Sequence[_Paragraph],
-    found: DraftFailures,
-    one_sided: Mapping[DraftSentence, str],
-    check: _DraftCheck,
-    request: WriteRequest,
+    draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
 ) -> EditRequest:
     """Ask for an edited draft. What no claim bears out is repeated without the names, codes and addresses that no
     passage has, and so are titles: a page may have dictated them. A word that begins a sentence may be a plain one."""
@@ -400,7 +398,7 @@ def build_edit_request(
                 section=mask(draft.sections[one.section].title),
                 sentences=tuple(show(slot.written) for slot in one.slots),
                 faults=tuple(
-                    mask(found.reasons.get(slot.written) or one_sided.get(slot.written, "")) for slot in one.slots
+                    mask(found.reasons.get(slot.written) or found.one_sided.get(slot.written, "")) for slot in one.slots
                 ),
             )
             for one in paragraphs
@@ -430,15 +428,10 @@ def replace_paragraphs(
 
 
 async def edit_paragraphs(
-    draft: Draft,
-    paragraphs: Sequence[_Paragraph],
-    found: DraftFailures,
-    one_sided: Mapping[DraftSentence, str],
-    check: _DraftCheck,
-    request: WriteRequest,
+    draft: Draft, paragraphs: Sequence[_Paragraph], found: DraftFailures, check: _DraftCheck, request: WriteRequest
 ) -> list[_Paragraph]:
     """Return the paragraphs as their writer has edited them, each where it holds better than before."""
-    asked = build_edit_request(draft, paragraphs, found, one_sided, check, request)
+    asked = build_edit_request(draft, paragraphs, found, check, request)
     said = {number: tuple(text) for number, text in (await check.context.reasoner.edit(asked)).items()}
     written = [
         said.get(number, tuple(slot.written for slot in paragraph.slots)) for number, paragraph in enumerate(paragraphs)
