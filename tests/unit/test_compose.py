@@ -9,8 +9,8 @@ from openassay.models.evidence import Claim, Disagreement, Document, Judgement, 
 from openassay.models.plan import Depth
 from openassay.models.report import DerivedFigure, Issue, TableCell
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs
+from openassay.nodes.disputes import find_one_sided, list_other_sides
 from openassay.nodes.draft_checker import DraftChecker
-from openassay.nodes.one_sided import find_one_sided, list_other_sides
 from openassay.nodes.report import build_sections
 from openassay.nodes.settle import (
     _fill_gaps,

@@ -14,8 +14,8 @@ from openassay.context import ResearchContext
 from openassay.models.evidence import Claim, Verdict
 from openassay.models.plan import Plan
 from openassay.nodes.binding import bind_by_words, bind_to_paragraphs, draw_claims, rank_claims
+from openassay.nodes.disputes import find_one_sided, list_other_sides
 from openassay.nodes.draft_checker import NO_CLAIM, DraftChecker
-from openassay.nodes.one_sided import find_one_sided, list_other_sides
 from openassay.nodes.verify import judge_statements
 from openassay.reasoning.base import (
     Draft,
